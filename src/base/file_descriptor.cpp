@@ -32,10 +32,11 @@ void throw_errno(std::string_view path, std::string_view doing) {
   throw FileError(str_cat(path, ": cannot ", doing, ": ", reason));
 }
 
-FileDescriptor::FileDescriptor(std::string path, int flags) : path_(std::move(path)) {
+FileDescriptor::FileDescriptor(std::string path, int flags, std::string name)
+    : path_(std::move(path)), name_(name.empty() ? path_ : std::move(name)) {
   descriptor_ = repeated([&] { return system_calls::open(path_, flags); });
   if (descriptor_ < 0) {
-    throw_errno(path_, "open");
+    throw_errno(name_, "open");
   }
 }
 
@@ -48,7 +49,7 @@ FileDescriptor::~FileDescriptor() {
 std::size_t FileDescriptor::read(void* bytes, std::size_t count) const {
   const auto got = repeated([&] { return ::read(descriptor_, bytes, count); });
   if (got < 0) {
-    throw_errno(path_, "read");
+    throw_errno(name_, "read");
   }
   return static_cast<std::size_t>(got);
 }
@@ -59,7 +60,7 @@ void FileDescriptor::write_all(const void* bytes, std::size_t count) const {
     const auto done =
         repeated([&] { return system_calls::write(descriptor_, path_, from, count); });
     if (done < 0) {
-      throw_errno(path_, "write");
+      throw_errno(name_, "write");
     }
     from += done;
     count -= static_cast<std::size_t>(done);
@@ -69,13 +70,13 @@ void FileDescriptor::write_all(const void* bytes, std::size_t count) const {
 void FileDescriptor::flush() const {
   if (repeated([&] { return system_calls::flush(descriptor_, path_); }) < 0 && errno != EINVAL &&
       errno != ENOTSUP && errno != EROFS) {
-    throw_errno(path_, "flush");
+    throw_errno(name_, "flush");
   }
 }
 
 void FileDescriptor::truncate(int64_t size) const {
   if (repeated([&] { return system_calls::truncate(descriptor_, path_, size); }) < 0) {
-    throw_errno(path_, "cut");
+    throw_errno(name_, "cut");
   }
 }
 
@@ -83,7 +84,7 @@ void FileDescriptor::close() {
   // The descriptor is closed even after EINTR (Linux).
   const int result = system_calls::close(std::exchange(descriptor_, -1), path_);
   if (result < 0 && errno != EINTR) {
-    throw_errno(path_, "close");
+    throw_errno(name_, "close");
   }
 }
 

@@ -14,8 +14,9 @@ namespace weft {
 /// throws FileError.
 class FileDescriptor {
  public:
-  /// `flags` as in open(2); a new file has mode 0666, less the umask.
-  FileDescriptor(std::string path, int flags);
+  /// `flags` as in open(2); a new file has mode 0666, less the umask. `name`: in errors, instead of
+  /// the path of a temporary file.
+  FileDescriptor(std::string path, int flags, std::string name = {});
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   ~FileDescriptor();
@@ -34,6 +35,7 @@ class FileDescriptor {
 
  private:
   std::string path_;
+  std::string name_;
   int descriptor_ = -1;
 };
 

@@ -33,7 +33,7 @@ FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)), op
   } else if (mode == Mode::kAtomic) {
     open_path_ = str_cat(path_, ".tmp-", ::getpid());
   }
-  file_ = std::make_unique<FileDescriptor>(open_path_, flags);
+  file_ = std::make_unique<FileDescriptor>(open_path_, flags, path_);
   struct stat status {};
   if (mode == Mode::kAppend && ::fstat(file_->get(), &status) == 0 && S_ISREG(status.st_mode)) {
     appends_ = true;

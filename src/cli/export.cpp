@@ -53,7 +53,7 @@ int run_export(std::vector<std::string> raw) {
     return 0;
   }
   const auto output = read_output(arguments, "export");
-  const auto dtype = read_dtype(arguments, "export");
+  const auto dtype = read_dtype(arguments);
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
     if (arguments.has("dtype") || arguments.has("check")) {

@@ -23,20 +23,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-models::Head read_head(const Arguments& arguments, models::Family family) {
-  const auto word = arguments.get("head");
-  std::vector<std::string> allowed;
+/// The head of --head, one that the family has; without the option the stored one.
+models::Head read_head(const Arguments& arguments, const models::ModelOptions& stored) {
+  std::vector<std::pair<std::string_view, models::Head>> allowed;
   for (const auto& definition : models::head_table()) {
-    if (!models::has_head(family, definition.head)) {
-      continue;
+    if (models::has_head(stored.family, definition.head)) {
+      allowed.emplace_back(definition.name, definition.head);
     }
-    if (definition.name == word) {
-      return definition.head;
-    }
-    allowed.emplace_back(definition.name);
   }
-  throw UsageError(str_cat("weft import: --head: '", word, "' is not one of ", join(allowed),
-                           ", the supported heads of ", models::word_of(family)));
+  return arguments.choice("head", stored.head, allowed);
 }
 
 std::vector<std::string> head_names() {
@@ -77,9 +72,7 @@ std::vector<std::string> read_labels(const Arguments& arguments) {
 models::ModelOptions wanted_options(const Arguments& arguments,
                                     const models::ModelOptions& stored) {
   auto options = stored;
-  if (arguments.has("head")) {
-    options.head = read_head(arguments, stored.family);
-  }
+  options.head = read_head(arguments, stored);
   const bool has_classes = models::head_of(options).has_classes();
   if (arguments.has("labels")) {
     if (!has_classes) {
@@ -162,7 +155,7 @@ int run_import(std::vector<std::string> raw) {
     return 0;
   }
   const auto output = read_output(arguments, "import");
-  const auto dtype = read_dtype(arguments, "import");
+  const auto dtype = read_dtype(arguments);
   const auto adapter = adapter_of(arguments);
   const auto source = model_of(arguments, adapter);
   auto stored = models::read_legacy_model_config(source);

@@ -124,19 +124,11 @@ double compare_outputs(const std::string& directory, models::Model& again, model
 
 }  // namespace
 
-formats::DType read_dtype(const Arguments& arguments, const std::string& verb) {
-  static const std::vector<std::pair<std::string, formats::DType>> kDTypes{
-      {"fp32", formats::DType::kF32},
-      {"bf16", formats::DType::kBF16},
-      {"fp16", formats::DType::kF16}};
-  const auto word = arguments.get("dtype", "fp32");
-  for (const auto& [name, dtype] : kDTypes) {
-    if (name == word) {
-      return dtype;
-    }
-  }
-  throw UsageError(
-      str_cat("weft ", verb, ": --dtype: '", word, "' is not one of fp32, bf16, fp16"));
+formats::DType read_dtype(const Arguments& arguments) {
+  return arguments.choice("dtype", formats::DType::kF32,
+                          {{"fp32", formats::DType::kF32},
+                           {"bf16", formats::DType::kBF16},
+                           {"fp16", formats::DType::kF16}});
 }
 
 std::string read_output(const Arguments& arguments, const std::string& verb) {

@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 /// `--dtype fp32|bf16|fp16`, default fp32. Throws UsageError.
-formats::DType read_dtype(const Arguments& arguments, const std::string& verb);
+formats::DType read_dtype(const Arguments& arguments);
 
 /// `--output DIR`, which must be new or empty. Throws UsageError.
 std::string read_output(const Arguments& arguments, const std::string& verb);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "cli/predict/output_writer.h"
 #include "cli/verbs.h"
 #include "config/section.h"
 
@@ -20,6 +21,7 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kInternal = 1;
 constexpr int kUser = 2;
+constexpr int kClosedPipe = 141;  // as of a program that SIGPIPE ends
 constexpr int kStopped = 143;
 constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
@@ -55,10 +57,7 @@ int run_verb(std::vector<std::string> arguments) {
   const auto& verb = find_verb(arguments[0]);
   arguments.erase(arguments.begin());
   const int status = verb.run(std::move(arguments));
-  std::cout.flush();
-  if (!std::cout) {
-    throw std::runtime_error("standard output: cannot write (closed or full)");
-  }
+  flush_output();
   return status;
 }
 
@@ -97,6 +96,8 @@ int guarded(std::vector<std::string> arguments) {
   } catch (const Stopped& stop) {
     log::warning(stop.what());
     return kStopped;
+  } catch (const ClosedOutput&) {
+    return kClosedPipe;
   } catch (const std::bad_alloc&) {
     print_error("out of memory");
     return kInternal;

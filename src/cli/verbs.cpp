@@ -11,6 +11,8 @@ const std::vector<Verb>& verbs() {
       {"generate", "generate text or translations: greedy, sampling, beam search", run_generate},
       {"score", "log-likelihoods of texts and choices; BLEU, chrF and ROUGE of files", run_score},
       {"embed", "sentence embeddings", run_embed},
+      {"list", "runs in a directory: objective, model, progress, best metric", run_list},
+      {"compare", "config and metrics of runs, with paired bootstrap intervals", run_compare},
       {"export", "export a model directory without training state, in the given dtype", run_export},
       {"import", "convert a Hugging Face directory of any version to the current format",
        run_import},

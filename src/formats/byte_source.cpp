@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -53,6 +54,10 @@ class PlainSource : public ByteSource {
     }
     consumed_ += count;
     return static_cast<std::size_t>(count);
+  }
+  bool is_ready() const override {
+    pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
+    return poll(&waiting, 1, 0) != 0;  // data, end or error
   }
   int64_t consumed() const override { return consumed_; }
   int64_t total() const override { return total_; }

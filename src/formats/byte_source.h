@@ -16,6 +16,8 @@ class ByteSource {
 
   /// Reads up to `size` bytes; 0 only at the end. Throws Error.
   virtual std::size_t read(char* bytes, std::size_t size) = 0;
+  /// Whether `read` returns at once: a pipe may have to wait for its writer.
+  virtual bool is_ready() const { return true; }
   /// Bytes of the (compressed) file consumed so far, and its size (-1: unknown).
   virtual int64_t consumed() const = 0;
   virtual int64_t total() const = 0;

@@ -190,6 +190,10 @@ bool LineReader::next(std::string_view& line) {
 
 bool LineReader::continues() const { return state_->continues; }
 
+bool LineReader::has_input() const {
+  return state_->begin < state_->end || state_->is_at_end || state_->source->is_ready();
+}
+
 int64_t LineReader::number() const { return state_->number; }
 
 std::string LineReader::location() const { return str_cat(state_->name, ":", state_->number); }

@@ -34,6 +34,9 @@ class LineReader {
   bool next(std::string_view& line);
   /// Whether the last line is a piece that the next call continues (LineOptions::splits_long).
   bool continues() const;
+  /// Whether there is input for the next line, so that `next` need not wait for the writer of a
+  /// pipe to begin it.
+  bool has_input() const;
   /// Number of the last line, from 1.
   int64_t number() const;
   /// `path:number`.

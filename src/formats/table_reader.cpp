@@ -91,15 +91,10 @@ TableReader::TableReader(const std::string& path,
     return;  // no rows, hence no column names
   }
   for (const auto& column : columns) {
-    const auto found = find_column(column, there);
-    if (!found || std::count(there.begin(), there.end(), *found) > 1) {
-      throw Error(str_cat(state_->rows->location(), ": ",
-                          found ? "two columns have the name " + quoted_text(column)
-                                : missing_column(column, there)));
-    }
-    if (*found != column) {
+    const auto found = require_column(column, there, state_->rows->location());
+    if (found != column) {
       state_->remarks.push_back(
-          str_cat("column ", quoted_text(*found), " is read as ", quoted_text(column)));
+          str_cat("column ", quoted_text(found), " is read as ", quoted_text(column)));
     }
   }
   state_->rows->select_columns(resolved(columns, there));
@@ -124,6 +119,19 @@ std::vector<std::string> read_column_names(const std::string& path,
                                            TableKind kind,
                                            const TableOptions& options) {
   return open_rows(path, kind, options)->columns();
+}
+
+std::string require_column(std::string_view name,
+                           const std::vector<std::string>& columns,
+                           const std::string& location) {
+  auto found = find_column(name, columns);
+  if (!found) {
+    throw Error(str_cat(location, ": ", missing_column(std::string(name), columns)));
+  }
+  if (std::count(columns.begin(), columns.end(), *found) > 1) {
+    throw Error(str_cat(location, ": two columns have the name ", quoted_text(name)));
+  }
+  return *std::move(found);
 }
 
 std::optional<std::string> find_column(std::string_view name,

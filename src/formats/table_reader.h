@@ -70,4 +70,10 @@ std::vector<std::string> read_column_names(const std::string& path,
 std::optional<std::string> find_column(std::string_view name,
                                        const std::vector<std::string>& columns);
 
+/// The same. Throws Error if there is none, or two of that name: `location: no column 'labl', did
+/// you mean 'label'? The columns are ...`.
+std::string require_column(std::string_view name,
+                           const std::vector<std::string>& columns,
+                           const std::string& location);
+
 }  // namespace weft::formats

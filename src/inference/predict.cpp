@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "batching/device_batch.h"
 #include "batching/model_inputs.h"
@@ -22,15 +23,6 @@
 namespace weft::inference {
 
 namespace {
-
-void require_text_head(const models::ModelOptions& options) {
-  const auto& head = models::head_of(options);
-  const bool is_of_texts =
-      head.classifies_sequences || head.predicts_next_sentence || head.predicts_masked_tokens();
-  if (!is_of_texts) {
-    throw UserError(models::architecture_of(options) + ": this head does not predict whole texts");
-  }
-}
 
 /// A tokenised request.
 struct EncodedRequest {
@@ -71,10 +63,11 @@ EncodedRequest encode_request(const PredictionRequest& request,
   return result;
 }
 
-/// Reads the image file that the request names.
+/// The image of the request, or of the file that it names.
 EncodedRequest encode_image(const PredictionRequest& request, const data::ImageSettings& settings) {
   EncodedRequest result;
-  result.example = data::image_example(formats::read_image(request.text), settings);
+  result.example = data::image_example(
+      request.image ? *request.image : formats::read_image(request.text), settings);
   return result;
 }
 
@@ -203,7 +196,10 @@ class BatchPredictor {
       for (int64_t k = 0; k < best; ++k) {
         const auto at = static_cast<int64_t>(i) * best + k;
         const auto id = static_cast<int32_t>(host_ids.const_data_ptr<int64_t>()[at]);
-        candidates.push_back({id, tokenizer_.piece(id), host_scores.const_data_ptr<float>()[at]});
+        candidates.push_back({.id = id,
+                              .token = tokenizer_.piece(id),
+                              .token_str = tokenizer_.decode({id}, false),
+                              .score = host_scores.const_data_ptr<float>()[at]});
       }
     }
   }
@@ -219,6 +215,20 @@ class BatchPredictor {
 };
 
 }  // namespace
+
+void require_text_head(const models::ModelOptions& options) {
+  const auto& head = models::head_of(options);
+  const bool is_of_texts =
+      head.has_classes() || head.predicts_next_sentence || head.predicts_masked_tokens();
+  if (!is_of_texts) {
+    throw UserError(str_cat(
+        models::architecture_of(options), ": has no head that predicts for a text. ",
+        head.is_bare ? "`weft embed` gives its sentence vectors; for classes, fine-tune it "
+                       "with `objective: {type: classify}` and `init_from:` this model"
+        : head.predicts_tokens ? "`weft generate` writes texts with it, `weft score` rates them"
+                               : "`weft evaluate` measures it"));
+  }
+}
 
 std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "formats/image.h"
 #include "inference/attention_map.h"
 #include "models/model.h"
 
@@ -14,14 +15,16 @@ namespace weft::inference {
 /// A text or a pair of texts to predict for; for image models an image.
 struct PredictionRequest {
   std::string text;  // or the path of the image
-  std::optional<std::string> text_pair;
+  std::optional<std::string> text_pair = {};
+  std::optional<formats::Image> image = {};  // else it is read from the path
 };
 
 /// A prediction for a masked token.
 struct MaskPrediction {
   int32_t id = 0;
-  std::string token;
-  double score = 0;  // probability
+  std::string token;      // of the vocabulary, `##ing`
+  std::string token_str;  // decoded, as transformers shows it
+  double score = 0;       // probability
 };
 
 /// Model output. Which fields are filled depends on the head.
@@ -40,6 +43,10 @@ struct PredictOptions {
   std::vector<int64_t> attention_layers{};  // whose weights are returned
   std::string language = {};                // of the texts, if the model distinguishes languages
 };
+
+/// Throws UserError, with what to do instead, for a model whose head predicts nothing for a text,
+/// its words or an image.
+void require_text_head(const models::ModelOptions& options);
 
 /// Returns predictions in the order of the requests. They are batched by length and packed, and do
 /// not affect each other. Throws UserError for a model whose head makes no predictions, and like

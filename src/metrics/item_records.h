@@ -56,6 +56,18 @@ class ItemRecords {
     return records;
   }
 
+  /// The records at these indices in item order, with repetition, as items 0, 1, ...
+  ItemRecords pick(const std::vector<std::size_t>& indices) const {
+    const auto records = in_item_order();
+    ItemRecords picked(kind_);
+    picked.labels_ = labels_;
+    for (const std::size_t index : indices) {
+      picked.records_.push_back(records.at(index));
+      picked.records_.back().item = static_cast<int64_t>(picked.size()) - 1;
+    }
+    return picked;
+  }
+
   /// Sum of each field, added up in item order. Its `item` has no meaning.
   Record sum() const {
     Record sum;

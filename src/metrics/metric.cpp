@@ -1,5 +1,6 @@
 #include "metrics/metric.h"
 
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@ namespace {
 
 constexpr bool kLower = false;  // lower is better
 constexpr bool kGreater = true;
+constexpr auto kOneClass = "it needs labels of at least two classes";
+constexpr auto kNoPositives = "no label is of a positive class";
+constexpr auto kConstant = "it needs two rows, and labels and predictions that are not all equal";
 
 // clang-format off
 std::vector<Metric> built_in_metrics() {
@@ -31,16 +35,16 @@ std::vector<Metric> built_in_metrics() {
       {"matthews_correlation", "Matthews correlation coefficient", kGreater, class_matthews},
       {"top5_accuracy", "label among the top 5 classes", kGreater, top5_accuracy},
       {"combined_score", "mean of two metrics, as in GLUE", kGreater, class_combined_score},
-      {"roc_auc", "area under the ROC curve", kGreater, class_roc_auc, label_roc_auc},
-      {"average_precision", "area under the precision-recall curve", kGreater, class_average_precision, label_average_precision},
+      {"roc_auc", "area under the ROC curve", kGreater, class_roc_auc, label_roc_auc, {}, kOneClass},
+      {"average_precision", "area under the precision-recall curve", kGreater, class_average_precision, label_average_precision, {}, kNoPositives},
       {"ece", "expected calibration error", kLower, class_ece, label_ece},
       {"brier_score", "Brier score", kLower, class_brier_score, label_brier_score},
       {"hamming_loss", "fraction of wrong label decisions", kLower, {}, hamming_loss},
       {"threshold", "decision threshold, the minimum probability of a positive", kGreater},
       {"mse", "mean squared error", kLower, {}, {}, mean_squared_error},
       {"mae", "mean absolute error", kLower, {}, {}, mean_absolute_error},
-      {"pearson", "Pearson correlation", kGreater, {}, {}, value_pearson},
-      {"spearmanr", "Spearman rank correlation", kGreater, {}, {}, value_spearman},
+      {"pearson", "Pearson correlation", kGreater, {}, {}, value_pearson, kConstant},
+      {"spearmanr", "Spearman rank correlation", kGreater, {}, {}, value_spearman, kConstant},
       {"perplexity", "exponential of the mean loss per token", kLower},
       {"tokens", "number of tokens with a loss", kGreater},
       {"words", "number of words in the texts", kGreater},
@@ -114,6 +118,11 @@ void register_metric(Metric metric) {
 
 const Metric* find_metric(std::string_view name) {
   return registered_metrics().find(without_prefix(name));
+}
+
+std::string undefined_reason(std::string_view name, double value) {
+  const auto* metric = find_metric(name);
+  return metric != nullptr && std::isnan(value) ? metric->undefined_if : "";
 }
 
 bool greater_is_better(std::string_view name, std::string_view place) {

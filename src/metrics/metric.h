@@ -24,6 +24,7 @@ struct Metric {
   MetricFunction<ClassPredictions> of_classes = {};
   MetricFunction<MultiLabelPredictions> of_multi_label = {};
   MetricFunction<ValuePredictions> of_values = {};  // of one number; the mean over all is reported
+  std::string undefined_if = {};                    // when its value is not a number, as a clause
 };
 
 /// All metrics: those of the table in metric.cpp, and the registered ones.
@@ -35,6 +36,9 @@ void register_metric(Metric metric);
 
 /// The metric of this name, with or without its prefix; nullptr if there is none.
 const Metric* find_metric(std::string_view name);
+
+/// Why the value of the metric is not a number; empty if it is one, or if that is unexpected.
+std::string undefined_reason(std::string_view name, double value);
 
 /// Whether greater is better for the metric. Throws UserError for an unknown one, with the nearest
 /// name, with `place` as its location.

@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "base/string_util.h"
 #include "kernels/linear/blocked_product.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
@@ -44,6 +45,15 @@ void visit_inner_linears(Model& model, const Visit& visit) {
   });
 }
 
+void require_finite(const Model& model) {
+  for (const auto& parameter : model.named_parameters()) {
+    if (!parameter->isfinite().all().item<bool>()) {
+      throw UserError(str_cat("the weights of the model are not finite (", parameter.key(),
+                              "): its training diverged, use an earlier checkpoint"));
+    }
+  }
+}
+
 void quantize(Model& model) {
   int64_t count = 0;
   visit_inner_linears(model, [&](nn::LinearImpl& linear) {
@@ -63,6 +73,7 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
     throw UserError("int8 weights are only supported on the CPU: choose device cpu, or omit int8");
   }
   const at::NoGradGuard no_grad;
+  require_finite(model);
   if (options.is_quantized) {
     quantize(model);  // from the stored weights
   }

@@ -16,8 +16,8 @@ struct InferenceOptions {
 };
 
 /// Moves a trained model to its device and number format. An output matrix over the vocabulary is
-/// not quantised. Throws UserError where the model has no layers to quantise or the device does not
-/// support it.
+/// not quantised. Throws UserError where the model has no layers to quantise, the device does not
+/// support it, or weights are not finite: nothing that such a model computes means anything.
 void prepare_for_inference(Model& model, const InferenceOptions& options);
 
 /// Packs the weights of the linear layers for the small products of decoding and releases the

@@ -256,7 +256,7 @@ TEST(Predict, FlagsAboveTheTunedThresholdAreNamed) {
   }
   const auto metrics = OrderedJson::parse(
       test::weft({"evaluate", flags().model(), "--data", flags().path("train.jsonl")}).out);
-  EXPECT_EQ(metrics["eval_threshold"], kept["threshold"]);
+  EXPECT_NEAR(metrics["eval_threshold"].get<double>(), kept["threshold"].get<double>(), 1e-9);
   EXPECT_EQ(metrics["confusion_matrix"]["red"], OrderedJson::array({{2, 0}, {0, 2}}));
 }
 

@@ -237,6 +237,26 @@ TEST_F(LineReaderTest, AHyphenIsStandardInput) {
   close(file);
 }
 
+TEST_F(LineReaderTest, SaysWhetherAPipeHasInput) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  LineReader reader("/proc/self/fd/" + std::to_string(ends[0]));
+  EXPECT_FALSE(reader.has_input());
+  ASSERT_EQ(::write(ends[1], "one\ntwo\n", 8), 8);
+  EXPECT_TRUE(reader.has_input());
+  std::string_view line;
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_TRUE(reader.has_input());  // the second line is in memory
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_FALSE(reader.has_input());
+  close(ends[1]);
+  EXPECT_TRUE(reader.has_input());  // the end need not be waited for
+  EXPECT_FALSE(reader.next(line));
+  close(ends[0]);
+  LineReader file(folder_.write("a", "one\n"));
+  EXPECT_TRUE(file.has_input());
+}
+
 TEST_F(LineReaderTest, MissingFilesAndFoldersAreNamed) {
   EXPECT_THROW(LineReader(folder_.path("missing")), Error);
   LineReader reader(folder_.path());

@@ -1,5 +1,6 @@
 #include "metrics/metric.h"
 
+#include <cmath>
 #include <set>
 #include <stdexcept>
 
@@ -80,6 +81,15 @@ TEST(MetricTable, ARegisteredMetricIsComputedWithTheOthers) {
                std::invalid_argument);
   EXPECT_THROW(register_metric({.name = "eval_mine", .description = "with a prefix"}),
                std::invalid_argument);
+}
+
+TEST(MetricTable, SaysWhyAMetricIsUndefined) {
+  const auto metrics = compute_metrics(predictions_of(2, {1, 1}, {0, 1}));
+  EXPECT_EQ(undefined_reason("eval_roc_auc", metrics.at("roc_auc")),
+            "it needs labels of at least two classes");
+  EXPECT_EQ(undefined_reason("eval_roc_auc", 0.5), "");
+  EXPECT_NE(undefined_reason("pearson", std::nan("")), "");
+  EXPECT_EQ(undefined_reason("eval_unknown", std::nan("")), "");
 }
 
 TEST(BalancedAccuracy, IsTheMeanRecallOfTheClassesThatOccur) {

@@ -1,6 +1,7 @@
 #include "models/inference.h"
 
 #include <functional>
+#include <limits>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -42,6 +43,15 @@ at::Tensor logits(Model& model) {
 
 double distance(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / b.norm().item<double>();
+}
+
+TEST(Inference, RefusesWeightsThatAreNotFinite) {
+  const auto model = inference_model_of(test::transformers().front(), Head::kSequence);
+  {
+    const at::NoGradGuard no_grad;
+    model->parameters().back().fill_(std::numeric_limits<float>::infinity());
+  }
+  EXPECT_THROW(prepare_for_inference(*model, {}), UserError);
 }
 
 TEST(Inference, OutputsStayCloseToFp32) {

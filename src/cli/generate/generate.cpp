@@ -228,7 +228,7 @@ int answer_all(const Arguments& arguments,
     throw_if_stopped("generating");
     query.prefix = arguments.get("prefix");
     queries.push_back(std::move(query));
-    if (queries.size() == batch) {
+    if (queries.size() == batch || !prompts->has_input()) {
       flush();
     }
   }

@@ -45,6 +45,7 @@ class JsonPromptReader : public PromptReader {
   }
 
   int64_t blank_lines() const override { return blank_; }
+  bool has_input() const override { return lines_.has_input(); }
 
  private:
   std::string key_of(const formats::Json& line) const {
@@ -91,6 +92,7 @@ class PlainPromptReader : public PromptReader {
     query = {.prompt = std::string(line)};
     return true;
   }
+  bool has_input() const override { return lines_.has_input(); }
 
  private:
   formats::LineReader lines_;

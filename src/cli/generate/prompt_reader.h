@@ -15,6 +15,8 @@ class PromptReader {
   /// Reads the next one; returns false at the end. Throws formats::Error naming file and line.
   virtual bool next(inference::GenerationRequest& query) = 0;
   virtual int64_t blank_lines() const { return 0; }
+  /// Whether the next one may be read without waiting for the writer of a pipe.
+  virtual bool has_input() const { return true; }
 };
 
 /// Prompts from JSON lines with `prompt` (or `source`, `text`, or `ids`), from a column of a csv,

@@ -47,6 +47,8 @@ class TextLines {
     return std::nullopt;
   }
 
+  bool has_input() const { return lines_.has_input(); }
+
   /// Blank lines among JSON lines are no rows; a blank plain line is an empty text.
   int64_t blank_lines() const { return blank_; }
 
@@ -67,17 +69,6 @@ class TextLines {
   int64_t blank_ = 0;
 };
 
-nn::SentencePooling read_pooling(const std::string& word) {
-  std::vector<std::string> known;
-  for (const auto& [name, pooling] : models::poolings()) {
-    if (name == word) {
-      return pooling;
-    }
-    known.emplace_back(name);
-  }
-  throw UsageError(str_cat("weft embed: --pooling: '", word, "' is not one of ", join(known)));
-}
-
 models::SentenceModel read_model(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   auto model = models::read_sentence_model(path);
@@ -86,7 +77,8 @@ models::SentenceModel read_model(const Arguments& arguments) {
         str_cat("weft embed: --pooling: ", path, " defines its own pooling: omit the option"));
   }
   if (arguments.has("pooling")) {
-    model.options.poolings = {read_pooling(arguments.get("pooling"))};
+    model.options.poolings = {
+        arguments.choice("pooling", nn::SentencePooling{}, models::poolings())};
   }
   model.options.normalizes = model.options.normalizes || arguments.has("normalize");
   model.options.prompt = arguments.get("prompt", model.options.prompt);
@@ -187,8 +179,7 @@ int run_embed(std::vector<std::string> raw) {
     return 0;
   }
   train::set_threads(read_threads(arguments));
-  const auto writer =
-      make_embeddings_writer(arguments.get("format", "jsonl"), arguments.get("output", "-"));
+  const auto writer = make_embeddings_writer(arguments);
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
@@ -203,7 +194,7 @@ int run_embed(std::vector<std::string> raw) {
   while (auto line = lines.next()) {
     throw_if_stopped("embedding");
     texts.push_back(*std::move(line));
-    if (texts.size() == kEmbedBlock) {
+    if (texts.size() == kEmbedBlock || !lines.has_input()) {
       embed_block();
     }
   }

@@ -2,15 +2,13 @@
 
 #include <array>
 #include <charconv>
-#include <iostream>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <ATen/ATen.h>
 
-#include "base/file.h"
-#include "base/string_util.h"
-#include "cli/verb.h"
+#include "cli/predict/output_writer.h"
 #include "formats/safetensors.h"
 #include "models/weights/tensors.h"
 
@@ -30,11 +28,7 @@ constexpr LineStyle kTabs = {"", "\t", "\n"};
 
 class LineWriter : public EmbeddingsWriter {
  public:
-  LineWriter(const std::string& path, LineStyle style) : style_(style) {
-    if (path != "-") {
-      file_ = std::make_unique<FileWriter>(path);
-    }
-  }
+  LineWriter(const std::string& path, LineStyle style) : style_(style), writer_(path) {}
 
   void write(const at::Tensor& vectors) override {
     const auto rows = vectors.contiguous();
@@ -46,16 +40,12 @@ class LineWriter : public EmbeddingsWriter {
         add(values[i]);
       }
       line_ += style_.end;
-      put();
+      writer_.write(line_);
     }
-    std::cout.flush();
+    writer_.flush();
   }
 
-  void commit() override {
-    if (file_) {
-      file_->commit();
-    }
-  }
+  void commit() override { writer_.commit(); }
 
  private:
   // Appends the shortest text that parses to the same fp32.
@@ -65,16 +55,8 @@ class LineWriter : public EmbeddingsWriter {
     line_.append(digits.data(), end);
   }
 
-  void put() {
-    if (file_) {
-      file_->write(line_);
-    } else {
-      std::cout << line_;
-    }
-  }
-
   LineStyle style_;
-  std::unique_ptr<FileWriter> file_;
+  OutputWriter writer_;
   std::string line_;
 };
 
@@ -97,20 +79,16 @@ class TensorWriter : public EmbeddingsWriter {
 
 }  // namespace
 
-std::unique_ptr<EmbeddingsWriter> make_embeddings_writer(const std::string& format,
-                                                         const std::string& path) {
-  if (format == "jsonl") {
-    return std::make_unique<LineWriter>(path, kJson);
-  }
-  if (format == "tsv") {
-    return std::make_unique<LineWriter>(path, kTabs);
-  }
-  if (format != "safetensors") {
-    throw UsageError(
-        str_cat("weft embed: --format: '", format, "' is not one of jsonl, tsv, safetensors"));
+std::unique_ptr<EmbeddingsWriter> make_embeddings_writer(const Arguments& arguments) {
+  const auto path = arguments.get("output", "-");
+  // No style: safetensors.
+  const auto style = arguments.choice<std::optional<LineStyle>>(
+      "format", kJson, {{"jsonl", kJson}, {"tsv", kTabs}, {"safetensors", std::nullopt}});
+  if (style) {
+    return std::make_unique<LineWriter>(path, *style);
   }
   if (path == "-") {
-    throw UsageError("weft embed: --format safetensors needs --output FILE");
+    arguments.fail("--format safetensors needs --output FILE");
   }
   return std::make_unique<TensorWriter>(path);
 }

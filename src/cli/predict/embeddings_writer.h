@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "cli/verb.h"
+
 namespace weft::cli {
 
 /// Writes vectors in order, block by block.
@@ -16,10 +18,9 @@ class EmbeddingsWriter {
   virtual void commit() = 0;
 };
 
-/// `format`: jsonl (one line `{"embedding": [...]}` per text), tsv (tab-separated numbers) or
-/// safetensors (one tensor `embeddings`, kept in memory until the end; needs a file). `path`: a
+/// `--format`: jsonl (one line `{"embedding": [...]}` per text), tsv (tab-separated numbers) or
+/// safetensors (one tensor `embeddings`, kept in memory until the end; needs a file). `--output`: a
 /// file, or `-` for standard output. Throws UsageError.
-std::unique_ptr<EmbeddingsWriter> make_embeddings_writer(const std::string& format,
-                                                         const std::string& path);
+std::unique_ptr<EmbeddingsWriter> make_embeddings_writer(const Arguments& arguments);
 
 }  // namespace weft::cli

@@ -1,25 +1,51 @@
-#include "train/step/evaluate.h"
+#include "cli/predict/evaluate.h"
 
+#include <filesystem>
 #include <iostream>
+
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/predict/evaluate.h"
+#include "cli/predict/predict.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
+#include "metrics/metric.h"
 #include "train/run/device.h"
+#include "train/step/evaluate.h"
 
 namespace weft::cli {
 namespace {
 
+constexpr int kDigits = 12;  // the rest of a double is rounding of sums
+
+/// Rounds all numbers, so that 0.45 is not printed as 0.44999999999999984.
+void round_numbers(formats::Json& value) {
+  if (value.is_number_float()) {
+    value = rounded(value.get<double>(), kDigits);
+  }
+  if (value.is_structured()) {
+    for (auto& part : value) {
+      round_numbers(part);
+    }
+  }
+}
+
 formats::Json report_of(const train::DirectoryEvaluation& done) {
   formats::Json line = formats::Json::object();
+  formats::Json undefined = formats::Json::object();
   for (const auto& [name, value] : done.evaluation->result()) {
     line[name] = value;
+    if (const auto reason = metrics::undefined_reason(name, value); !reason.empty()) {
+      undefined[name] = reason;
+    }
   }
   if (done.decision.threshold) {
     line["eval_threshold"] = *done.decision.threshold;
+  }
+  if (!undefined.empty()) {
+    line["undefined"] = undefined;
   }
   line.update(done.evaluation->details());
   return line;
@@ -43,14 +69,33 @@ std::optional<data::SplitPart> read_split_part(const Arguments& arguments) {
   return std::nullopt;
 }
 
+/// Says which checkpoint was evaluated: `runs/a/best -> checkpoint-200`.
+void log_directory(const std::string& directory) {
+  namespace fs = std::filesystem;
+  log::info(
+      str_cat("[evaluate] ", directory,
+              fs::is_symlink(directory) ? " -> " + fs::read_symlink(directory).string() : ""));
+}
+
+void print(const Arguments& arguments,
+           const formats::Json& report,
+           const train::DirectoryEvaluation& done) {
+  if (arguments.has("json") || isatty(STDOUT_FILENO) == 0) {
+    std::cout << report.dump() << "\n";
+  } else {
+    std::cout << evaluation_table(report, done.selected_by);
+  }
+}
+
 }  // namespace
 
 int run_evaluate(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft evaluate MODEL (--data FILE [--data FILE ...] | --split PART) [options]",
        .description = "Evaluates a model on files of the same format as in training and prints "
-                      "loss and metrics as one JSON object. How the files are read is taken from "
-                      "the model's weft.yaml. The metrics do not depend on the batch size or the "
+                      "loss and metrics: as tables on a terminal, else as one JSON object. How "
+                      "the files are read is taken from the model's weft.yaml. The metrics do not "
+                      "depend on the batch size or the "
                       "number of threads. For classifiers it also reports the metrics of each "
                       "class and the confusion matrix (rows: labels, columns: predictions).",
        .examples = {"weft evaluate runs/quickstart/spam --data data/spam/test.tsv",
@@ -75,6 +120,7 @@ int run_evaluate(std::vector<std::string> raw) {
           "Write the examples with the largest loss as JSON lines, worst first; for token "
           "classification with the words, their tags, the predicted tags and their probabilities")
       .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
+      .flag("json", "Print JSON also on a terminal, where the default is tables")
       .value("threads", "N", "Number of CPU threads (default: all cores)")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
   declare_inference(arguments);
@@ -97,6 +143,7 @@ int run_evaluate(std::vector<std::string> raw) {
   train::set_threads(read_threads(arguments));
   const auto done = train::run_evaluation_on_directory(
       arguments.positional()[0], arguments.all("data"), settings, arguments.all("set"));
+  log_directory(done.directory);
   if (arguments.has("hardest")) {
     write_hardest_examples(arguments.get("hardest"), done, limit);
     log::info(str_cat("[evaluate] the examples with the largest loss were written to ",
@@ -106,7 +153,8 @@ int run_evaluate(std::vector<std::string> raw) {
   if (settings.needs_pairs) {
     report.update(evaluate_texts(arguments, done));
   }
-  std::cout << report.dump() << "\n";
+  round_numbers(report);
+  print(arguments, report, done);
   return 0;
 }
 

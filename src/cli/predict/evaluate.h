@@ -20,6 +20,10 @@ bool wants_generated_texts(const Arguments& arguments);
 /// the texts with the targets: `eval_bleu`, `eval_chrf`, `eval_rouge1` and so on.
 formats::Json evaluate_texts(const Arguments& arguments, const train::DirectoryEvaluation& done);
 
+/// The report of `weft evaluate` as tables for people: metrics, `selected_by` first; precision,
+/// recall and F1 of each class; the confusion matrix.
+std::string evaluation_table(const formats::Json& report, const std::string& selected_by);
+
 /// Writes the `count` examples with the highest loss as JSON lines, worst first: source location,
 /// texts, label, prediction, scores, loss; for a tagger location, words, for each word its tag, the
 /// prediction and its score, and the sum of the words' losses. The file is written atomically.

@@ -1,6 +1,5 @@
-#include "inference/predict.h"
+#include "cli/predict/predict.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -8,97 +7,104 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/output_writer.h"
-#include "cli/predict/predict.h"
 #include "cli/predict/request_reader.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
+#include "formats/table_reader.h"
+#include "inference/predict.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "train/run/device.h"
+#include "train/step/evaluate_directory.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kPredictBlock = 1024;  // lines per block: enough for texts of similar length
+constexpr std::size_t kPredictBlock = 1024;  // rows at most: enough for texts of similar length
 
-class Predictor {
+/// A trained model with its tokenizer.
+struct LoadedModel {
+  std::string directory;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+  std::shared_ptr<models::Model> model;
+};
+
+LoadedModel load_trained(const std::string& path, const models::InferenceOptions& inference) {
+  const auto directory = models::model_directory(path);
+  const auto options = models::read_model_config(directory);
+  inference::require_text_head(options);
+  auto tokenizer = data::load_tokenizer(directory);
+  auto loaded = models::load_model(directory, options, 0);
+  if (!loaded.missing_keys.empty()) {
+    throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
+                                 " is missing: the model has no trained head"));
+  }
+  models::prepare_for_inference(*loaded.model, inference);
+  return {directory, std::move(tokenizer), std::move(loaded.model)};
+}
+
+/// Answers texts, pairs of texts and images.
+class TextPredictor : public RowPredictor {
  public:
-  Predictor(const std::string& path,
-            const models::InferenceOptions& inference,
-            int64_t best,
-            const std::optional<std::string>& attention,
-            const std::string& language)
-      : directory_(models::model_directory(path)),
-        tokenizer_(data::load_tokenizer(directory_)),
-        decision_(objectives::read_decision_threshold(directory_)) {
-    auto loaded = models::load_model(directory_, models::read_model_config(directory_), 0);
-    if (!loaded.missing_keys.empty()) {
-      throw formats::Error(str_cat(directory_, ": ", loaded.missing_keys.front(),
-                                   " is missing: the model has no trained head"));
-    }
-    model_ = loaded.model;
-    models::prepare_for_inference(*model_, inference);
-    options_.top_k = best;
-    options_.language = language;
-    if (attention) {
-      options_.attention_layers = read_layers(*attention, model_->options().layers);
-      inference::check_attention_layers(*model_, options_.attention_layers);
-    }
-  }
+  TextPredictor(const LoadedModel& loaded,
+                inference::PredictOptions options,
+                RequestColumns columns)
+      : model_(*loaded.model),
+        tokenizer_(*loaded.tokenizer),
+        options_(std::move(options)),
+        columns_(std::move(columns)),
+        decision_(objectives::read_decision_threshold(loaded.directory)),
+        is_of_pairs_(!models::reads_images(model_.options()) &&
+                     train::was_trained_on_pairs(loaded.directory)) {}
 
-  /// Lines per block; attention weights are large.
-  std::size_t block() const { return options_.attention_layers.empty() ? kPredictBlock : 1; }
-
-  bool reads_images() const { return models::reads_images(model_->options()); }
-  bool is_tagger() const { return models::head_of(model_->options()).classifies_tokens; }
-  /// Tags all lines of the file.
-  void tag(const std::string& input, OutputWriter& writer) {
-    const TagRequest request{.input = input,
-                             .attention_layers = options_.attention_layers,
-                             .language = options_.language};
-    const TaggedCounts counts =
-        write_tag_predictions(*model_, *tokenizer_, request, [&](const std::string& line) {
-          writer.write(line);
-          writer.flush();
-        });
-    RequestCounts::report_blank("predict", counts.blank_lines);
-    if (counts.split_sentences > 0) {
-      log::warning(str_cat("[predict] ", with_commas(counts.split_sentences),
-                           " sentences longer than the model's maximum of ",
-                           model_->options().length, " tokens were split"));
+  std::vector<formats::Json> answer(const std::vector<InputRow>& rows) override {
+    std::vector<inference::PredictionRequest> requests;
+    for (const auto& row : rows) {
+      requests.push_back(request_of(row, columns_));
+      counts_.add(requests.back());
     }
-  }
-
-  void answer(const std::vector<inference::PredictionRequest>& queries, OutputWriter& writer) {
-    for (const auto& prediction : inference::predict(*model_, *tokenizer_, queries, options_)) {
+    std::vector<formats::Json> answers;
+    for (const auto& prediction : inference::predict(model_, tokenizer_, requests, options_)) {
       truncated_ += prediction.was_truncated ? 1 : 0;
-      auto line = prediction_json(prediction, model_->options(), decision_);
+      without_mask_ += fills_masks() && prediction.mask_predictions.empty() ? 1 : 0;
+      answers.push_back(prediction_json(prediction, model_.options(), decision_));
       if (!options_.attention_layers.empty()) {
-        add_attention(line, prediction.attention, *tokenizer_);
+        add_attention(answers.back(), prediction.attention, tokenizer_);
       }
-      writer.write(line.dump() + "\n");
     }
-    writer.flush();
+    return answers;
   }
 
-  void report() const {
+  void report() const override {
     if (truncated_ > 0) {
       log::warning(str_cat("[predict] ", with_commas(truncated_),
                            " texts were truncated to the model's maximum of ",
-                           model_->options().length, " tokens"));
+                           model_.options().length, " tokens"));
     }
+    if (without_mask_ > 0) {
+      const auto mask = tokenizer_.special_token_ids().mask;
+      log::warning(str_cat("[predict] ", with_commas(without_mask_), " texts have no mask token; ",
+                           mask >= 0 ? "that of this model is " + tokenizer_.piece(mask)
+                                     : "the tokenizer of this model has none"));
+    }
+    counts_.report(is_of_pairs_);
   }
 
  private:
-  std::string directory_;
-  std::shared_ptr<const data::Tokenizer> tokenizer_;
-  objectives::DecisionThreshold decision_;
-  std::shared_ptr<models::Model> model_;
+  bool fills_masks() const { return models::head_of(model_.options()).predicts_masked_tokens(); }
+
+  models::Model& model_;
+  const data::Tokenizer& tokenizer_;
   inference::PredictOptions options_;
+  RequestColumns columns_;
+  objectives::DecisionThreshold decision_;
+  bool is_of_pairs_;
+  RequestCounts counts_;
   int64_t truncated_ = 0;
+  int64_t without_mask_ = 0;
 };
 
 RequestColumns read_columns(const Arguments& arguments) {
@@ -112,36 +118,92 @@ RequestColumns read_columns(const Arguments& arguments) {
   return columns;
 }
 
-}  // namespace
+/// The texts or images of the command line, else those of --input.
+std::unique_ptr<InputReader> input_of(const Arguments& arguments, bool reads_images) {
+  const auto& positional = arguments.positional();
+  std::vector<std::string> given(positional.begin() + 1, positional.end());
+  const auto texts = arguments.all("text");
+  given.insert(given.end(), texts.begin(), texts.end());
+  for (const std::string name : {"input", "plain"}) {
+    if (!given.empty() && arguments.has(name)) {
+      arguments.fail("--" + name + " and texts on the command line are mutually exclusive");
+    }
+  }
+  if (!given.empty()) {
+    return reads_images ? input_of_images(given) : input_of_texts(std::move(given));
+  }
+  const auto path = arguments.get("input", "-");
+  if (reads_images && path != "-" && !formats::table_kind(path)) {
+    return input_of_images({path});
+  }
+  return open_input(path, arguments.has("plain"));
+}
 
-int run_predict(std::vector<std::string> raw) {
-  Arguments arguments(
-      {.usage = "weft predict MODEL [--input FILE|-] [--output FILE|-] [options]",
-       .description =
-           "Reads JSON lines {\"text\": ...} or {\"text\": ..., \"text_pair\": ...} and writes one "
-           "JSON line for each. Output by objective: {\"label\", \"score\", \"scores\"} for "
-           "classification, {\"labels\", \"scores\"} for multi-label classification, {\"value\"} "
-           "for regression, {\"fills\"} for the mask tokens of a masked language model, and "
-           "{\"words\", \"tags\", \"scores\", \"entities\"} for token classification of {\"text\"} "
-           "or {\"words\": [...]}. Image models read {\"image\": PATH}. Labels in a table are "
-           "ignored. Blank lines are skipped and counted. A decision threshold tuned in training "
-           "is applied.",
-       .examples =
-           {"echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
-            "weft predict runs/quickstart/spam --input data/spam/test.tsv --output answers.jsonl",
-            "weft predict runs/bert-mini --input questions.jsonl --output answers.jsonl --top-k "
-            "3"}},
-      1, 1);
-  arguments
+std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
+                                           const LoadedModel& loaded,
+                                           const InputReader& input) {
+  const auto& model = *loaded.model;
+  inference::PredictOptions options;
+  options.top_k = arguments.integer("top-k", 5, 1, 1000);
+  options.language = arguments.get("language", "");
+  if (arguments.has("attention")) {
+    options.attention_layers = read_layers(arguments.get("attention"), model.options().layers);
+    inference::check_attention_layers(model, options.attention_layers);
+  }
+  if (models::head_of(model.options()).classifies_tokens) {
+    return make_tag_predictor(
+        *loaded.model, *loaded.tokenizer,
+        {.attention_layers = options.attention_layers, .language = options.language});
+  }
+  auto columns = read_columns(arguments);
+  if (models::reads_images(model.options()) && !columns.text) {
+    columns.text = arguments.has("plain") ? "text" : "image";
+  }
+  columns = columns_of(input, columns, arguments.get("input", "-"));
+  return std::make_unique<TextPredictor>(loaded, options, columns);
+}
+
+/// Answers block by block. A block ends early when the writer of a pipe makes us wait, so that each
+/// line is answered at once.
+void answer_rows(InputReader& input,
+                 RowPredictor& predictor,
+                 std::size_t block,
+                 AnswerWriter& writer) {
+  std::vector<InputRow> rows;
+  const auto answer = [&] {
+    const auto answers = predictor.answer(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      writer.write(rows[i].fields, answers[i]);
+    }
+    writer.flush();
+    rows.clear();
+  };
+  for (InputRow row; input.next(row);) {
+    throw_if_stopped("predicting");
+    rows.push_back(std::move(row));
+    if (rows.size() == block || !input.has_input()) {
+      answer();
+    }
+  }
+  answer();
+}
+
+void declare_predict(Arguments& arguments) {
+  arguments.value("text", "TEXT", "Text to predict for, like TEXT after MODEL; may be repeated")
       .value(
           "input", "FILE",
           "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
-          ".zst), or a .parquet table; - (default): JSON lines from standard input")
+          ".zst), or a .parquet table; for image models also an image, a folder or a file of "
+          "images; - (default): JSON lines "
+          "from standard input")
+      .flag("plain", "Treat lines of the input as plain text (for image models: paths)")
       .value("text-column", "NAME",
              "Column (key) with the text (default: text, sentence1 or sentence)")
       .value("text-pair-column", "NAME",
              "Column (key) with the second text (default: text_pair or sentence2, if present)")
-      .value("output", "FILE", "Output file; - (default): standard output")
+      .value("output", "FILE",
+             "Output file; .csv, .tsv and .jsonl files also get the row number and the columns of "
+             "the input; - (default): JSON lines to standard output")
       .value("top-k", "N", "Number of predictions for each mask token (default: 5)")
       .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value("attention", "LAYERS",
@@ -149,43 +211,45 @@ int run_predict(std::vector<std::string> raw) {
              "all, last, or layer numbers from 0 (0,3)")
       .value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
+}
+
+}  // namespace
+
+int run_predict(std::vector<std::string> raw) {
+  Arguments arguments(
+      {.usage = "weft predict MODEL [TEXT ... | --input FILE|-] [--output FILE|-] [options]",
+       .description =
+           "Predicts for texts of the command line, or for JSON lines {\"text\": ...} or "
+           "{\"text\": ..., \"text_pair\": ...}, and writes one JSON line for each. Output by "
+           "objective: {\"label\", \"score\", \"scores\"} for classification, {\"labels\", "
+           "\"scores\"} for multi-label classification, {\"value\"} for regression, {\"fills\"} "
+           "for the mask tokens of a masked language model, and {\"words\", \"tags\", "
+           "\"scores\", \"entities\"} for token classification of {\"text\"} or {\"words\": "
+           "[...]}. Image models take paths of images, folders or IDX files, or {\"image\": PATH}. "
+           "Lines from a pipe are answered as they come. Blank lines are skipped and counted. A "
+           "decision threshold tuned in training is applied.",
+       .examples =
+           {"weft predict runs/quickstart/spam 'You won a prize' 'See you at six'",
+            "echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam",
+            "weft predict runs/quickstart/spam --input data/spam/test.tsv --output answers.csv",
+            "weft predict runs/digits four.png more_digits/",
+            "weft predict runs/bert-mini --input questions.jsonl --output answers.jsonl --top-k "
+            "3"}},
+      1, std::size_t{1} << 20);
+  declare_predict(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
   train::set_threads(read_threads(arguments));
-  const auto attention =
-      arguments.has("attention") ? std::optional(arguments.get("attention")) : std::nullopt;
-  Predictor predictor(arguments.positional()[0], read_inference(arguments),
-                      arguments.integer("top-k", 5, 1, 1000), attention,
-                      arguments.get("language", ""));
-  if (predictor.is_tagger()) {
-    OutputWriter writer(arguments.get("output", "-"));
-    predictor.tag(arguments.get("input", "-"), writer);
-    writer.commit();
-    return 0;
-  }
-  auto columns = read_columns(arguments);
-  if (predictor.reads_images() && !columns.text) {
-    columns.text = "image";
-  }
-  const auto requests = open_requests(arguments.get("input", "-"), columns);
-  OutputWriter writer(arguments.get("output", "-"));
-  RequestCounts counts;
-  std::vector<inference::PredictionRequest> queries;
-  for (inference::PredictionRequest query; requests->next(query);) {
-    throw_if_stopped("predicting");
-    counts.add(query);
-    queries.push_back(query);
-    if (queries.size() == predictor.block()) {
-      predictor.answer(queries, writer);
-      queries.clear();
-    }
-  }
-  predictor.answer(queries, writer);
+  const auto loaded = load_trained(arguments.positional()[0], read_inference(arguments));
+  const auto input = input_of(arguments, models::reads_images(loaded.model->options()));
+  const auto predictor = predictor_of(arguments, loaded, *input);
+  AnswerWriter writer(arguments.get("output", "-"));
+  // Attention weights are large: one row at a time.
+  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock, writer);
   writer.commit();
-  predictor.report();
-  counts.report();
-  RequestCounts::report_blank("predict", requests->blank_lines());
+  predictor->report();
+  RequestCounts::report_blank("predict", input->blank_lines());
   return 0;
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/predict/request_reader.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "inference/attention_map.h"
 #include "inference/predict.h"
+#include "inference/predict_tags.h"
 #include "models/config/options.h"
 #include "models/model.h"
 #include "objectives/evaluation/decision_threshold.h"
@@ -21,6 +23,9 @@ formats::Json prediction_json(const inference::Prediction& prediction,
                               const models::ModelOptions& model,
                               const objectives::DecisionThreshold& decision);
 
+/// The number rounded to so many significant digits.
+double rounded(double value, int digits);
+
 /// Layers selected by `all`, `last` or `0,3` in a model with `layers` layers. Throws UsageError.
 std::vector<int64_t> read_layers(const std::string& words, int64_t layers);
 
@@ -30,22 +35,19 @@ void add_attention(formats::Json& line,
                    const inference::AttentionMap& map,
                    const data::Tokenizer& tokenizer);
 
-struct TagRequest {
-  std::string input = "-";                  // JSON lines with `text` or `words`
-  std::vector<int64_t> attention_layers{};  // whose attention weights are requested
-  std::string language = {};                // of the texts, for multilingual models
+/// Answers rows of the input, one JSON object for each.
+class RowPredictor {
+ public:
+  virtual ~RowPredictor() = default;
+  virtual std::vector<formats::Json> answer(const std::vector<InputRow>& rows) = 0;
+  /// Warns about conditions of the rows that a user should know about.
+  virtual void report() const = 0;
 };
 
-struct TaggedCounts {
-  int64_t split_sentences = 0;  // sentences too long for the model, split into windows
-  int64_t blank_lines = 0;      // of the input; not counted as sentences
-};
-
-/// Tags the sentences of the input and emits one JSON line for each, {"words", "tags", "entities"},
-/// as they come.
-TaggedCounts write_tag_predictions(models::Model& model,
-                                   const data::Tokenizer& tokenizer,
-                                   const TagRequest& request,
-                                   const std::function<void(const std::string&)>& write);
+/// Tags the words of {"text"} or {"words"}: {"words", "tags", "scores", "entities"}. Model and
+/// tokenizer must outlive it.
+std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
+                                                 const data::Tokenizer& tokenizer,
+                                                 inference::TagPredictOptions options);
 
 }  // namespace weft::cli

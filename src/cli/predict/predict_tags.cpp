@@ -1,23 +1,20 @@
 #include "inference/predict_tags.h"
 
 #include <algorithm>
-#include <string_view>
+#include <memory>
 #include <utility>
 
-#include "base/stop.h"
+#include "base/log.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "cli/predict/predict.h"
 #include "data/text/text_words.h"
 #include "formats/json.h"
-#include "formats/line_reader.h"
 
 namespace weft::cli {
 namespace {
 
 using formats::Json;
-
-constexpr std::size_t kTagBlock = 256;  // lines per block
 
 /// A line of the input: its words, and the text that offsets refer to.
 struct Sentence {
@@ -36,19 +33,19 @@ Sentence sentence_of_words(const Json& list, const std::string& place) {
   return {.words = data::join_words(words), .text = join(words, " ")};
 }
 
-Sentence read_sentence(std::string_view raw, const std::string& place) {
-  const Json line = formats::parse_json(raw, place);
+Sentence read_sentence(const InputRow& row) {
+  const auto& fields = row.fields;
   for (const auto* key : {"words", "tokens"}) {
-    if (line.is_object() && line.contains(key) && line[key].is_array()) {
-      return sentence_of_words(line[key], place);
+    if (fields.contains(key) && fields[key].is_array()) {
+      return sentence_of_words(fields[key], row.location);
     }
   }
-  if (!line.is_object() || !line.contains("text") || !line["text"].is_string()) {
-    throw formats::Error(str_cat(place,
+  if (!fields.contains("text") || !fields["text"].is_string()) {
+    throw formats::Error(str_cat(row.location,
                                  ": not a JSON object with \"text\" or \"words\", as in {\"text\": "
                                  "\"...\"} or {\"words\": [\"...\"]}"));
   }
-  const auto content = line["text"].get<std::string>();
+  const auto content = fields["text"].get<std::string>();
   return {.words = data::split_words(content), .text = content};
 }
 
@@ -59,34 +56,45 @@ std::string characters(const std::string& text, int64_t begin, int64_t end) {
                                                         static_cast<std::size_t>(end - begin)));
 }
 
-class Tagger {
+class TagPredictor : public RowPredictor {
  public:
-  Tagger(models::Model& model, const data::Tokenizer& tokenizer, const TagRequest& request)
-      : model_(model), tokenizer_(tokenizer), labels_(model.options().labels), scheme_(labels_) {
-    options_.attention_layers = request.attention_layers;
-    options_.language = request.language;
-    nothing_ = std::find(labels_.begin(), labels_.end(), "O") == labels_.end() ? Json() : Json("O");
-  }
+  TagPredictor(models::Model& model,
+               const data::Tokenizer& tokenizer,
+               inference::TagPredictOptions options)
+      : model_(model),
+        tokenizer_(tokenizer),
+        labels_(model.options().labels),
+        scheme_(labels_),
+        options_(std::move(options)),
+        nothing_(std::find(labels_.begin(), labels_.end(), "O") == labels_.end() ? Json()
+                                                                                 : Json("O")) {}
 
-  /// Returns one line per sentence.
-  std::vector<std::string> operator()(const std::vector<Sentence>& sentences) {
+  std::vector<Json> answer(const std::vector<InputRow>& rows) override {
+    std::vector<Sentence> sentences;
     std::vector<std::vector<std::string>> words;
-    for (const Sentence& sentence : sentences) {
+    for (const InputRow& row : rows) {
+      sentences.push_back(read_sentence(row));
       auto& list = words.emplace_back();
-      for (const auto& word : sentence.words) {
+      for (const auto& word : sentences.back().words) {
         list.push_back(word.text);
       }
     }
     const auto found = inference::predict_tags(model_, tokenizer_, words, options_);
-    std::vector<std::string> lines;
+    std::vector<Json> lines;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      was_split += found[i].was_split ? 1 : 0;
-      lines.push_back(line_of(sentences[i], words[i], found[i]).dump() + "\n");
+      split_ += found[i].was_split ? 1 : 0;
+      lines.push_back(line_of(sentences[i], words[i], found[i]));
     }
     return lines;
   }
 
-  int64_t was_split = 0;
+  void report() const override {
+    if (split_ > 0) {
+      log::warning(str_cat("[predict] ", with_commas(split_),
+                           " sentences longer than the model's maximum of ",
+                           model_.options().length, " tokens were split"));
+    }
+  }
 
  private:
   Json line_of(const Sentence& sentence,
@@ -140,39 +148,15 @@ class Tagger {
   metrics::TagScheme scheme_;
   inference::TagPredictOptions options_;
   Json nothing_;  // tag of a word that the tokenizer drops
+  int64_t split_ = 0;
 };
 
 }  // namespace
 
-TaggedCounts write_tag_predictions(models::Model& model,
-                                   const data::Tokenizer& tokenizer,
-                                   const TagRequest& request,
-                                   const std::function<void(const std::string&)>& write) {
-  // Attention weights are large: one sentence at a time.
-  const std::size_t block = request.attention_layers.empty() ? kTagBlock : 1;
-  Tagger tagger(model, tokenizer, request);
-  formats::LineReader lines(request.input);
-  std::vector<Sentence> sentences;
-  int64_t blank_lines = 0;
-  const auto answer = [&] {
-    for (const std::string& line : tagger(sentences)) {
-      write(line);
-    }
-    sentences.clear();
-  };
-  for (std::string_view line; lines.next(line);) {
-    throw_if_stopped("predicting");
-    if (trim(line).empty()) {
-      ++blank_lines;
-      continue;
-    }
-    sentences.push_back(read_sentence(line, lines.location()));
-    if (sentences.size() == block) {
-      answer();
-    }
-  }
-  answer();
-  return {.split_sentences = tagger.was_split, .blank_lines = blank_lines};
+std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
+                                                 const data::Tokenizer& tokenizer,
+                                                 inference::TagPredictOptions options) {
+  return std::make_unique<TagPredictor>(model, tokenizer, std::move(options));
 }
 
 }  // namespace weft::cli

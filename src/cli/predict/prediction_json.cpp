@@ -55,7 +55,10 @@ Json fills_of(const inference::Prediction& prediction) {
   for (const auto& place : prediction.mask_predictions) {
     Json predictions = Json::array();
     for (const auto& fill : place) {
-      predictions.push_back({{"token", fill.token}, {"id", fill.id}, {"score", fill.score}});
+      predictions.push_back({{"token", fill.token},
+                             {"token_str", fill.token_str},
+                             {"id", fill.id},
+                             {"score", fill.score}});
     }
     fills.push_back(predictions);
   }
@@ -64,12 +67,7 @@ Json fills_of(const inference::Prediction& prediction) {
 
 using formats::Json;
 
-/// The number rounded to six significant digits, the reliable precision of fp32.
-double attention_rounded(float value) {
-  std::array<char, 32> digits{};
-  std::snprintf(digits.data(), digits.size(), "%.6g", static_cast<double>(value));
-  return std::strtod(digits.data(), nullptr);
-}
+constexpr int kFloatDigits = 6;  // reliable in fp32
 
 /// (H, L, L) as nested lists.
 Json heads_json(const at::Tensor& weights) {
@@ -80,7 +78,7 @@ Json heads_json(const at::Tensor& weights) {
     for (int64_t query = 0; query < weights.size(1); ++query) {
       Json row = Json::array();
       for (int64_t key = 0; key < weights.size(2); ++key) {
-        row.push_back(attention_rounded(*value++));
+        row.push_back(rounded(*value++, kFloatDigits));
       }
       rows.push_back(std::move(row));
     }
@@ -90,6 +88,12 @@ Json heads_json(const at::Tensor& weights) {
 }
 
 }  // namespace
+
+double rounded(double value, int digits) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  return std::strtod(text.data(), nullptr);
+}
 
 Json prediction_json(const inference::Prediction& prediction,
                      const models::ModelOptions& model,

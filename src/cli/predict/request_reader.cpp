@@ -1,12 +1,15 @@
 #include "cli/predict/request_reader.h"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "data/images/image_source.h"
 #include "data/rows/labelled_rows.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
@@ -15,118 +18,223 @@
 namespace weft::cli {
 namespace {
 
+using formats::Json;
+
 constexpr std::array<std::string_view, 3> kQueryTexts = {"text", "sentence1", "sentence"};
 constexpr std::array<std::string_view, 2> kPairs = {"text_pair", "sentence2"};
 
-class TableRequestReader : public RequestReader {
- public:
-  TableRequestReader(const std::string& path,
-                     formats::TableKind kind,
-                     const RequestColumns& columns)
-      : texts_(data::text_columns(
-            columns.text, columns.text_pair, formats::read_column_names(path, kind), path)),
-        reader_(path, kind, texts_) {}
+/// The columns that occur once: a name that occurs twice can only be reported if it is asked for.
+std::vector<std::string> distinct(const std::vector<std::string>& columns) {
+  std::vector<std::string> found;
+  std::copy_if(columns.begin(), columns.end(), std::back_inserter(found), [&](const auto& name) {
+    return std::count(columns.begin(), columns.end(), name) == 1;
+  });
+  return found;
+}
 
-  bool next(inference::PredictionRequest& query) override {
+class TableInput : public InputReader {
+ public:
+  TableInput(const std::string& path, formats::TableKind kind)
+      : header_(formats::read_column_names(path, kind)),
+        columns_(distinct(header_)),
+        reader_(path, kind, columns_, {.lists = columns_}) {}
+
+  bool next(InputRow& row) override {
     if (!reader_.next(fields_)) {
       return false;
     }
-    if (!fields_[0]) {
-      throw formats::Error(
-          str_cat(location(), ": no field `", texts_[0], "`, every row must have it"));
+    row = {.location = reader_.location()};
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      row.fields[columns_[i]] = fields_[i] ? Json(*std::move(fields_[i])) : Json();
     }
-    query.text = std::move(*fields_[0]);
-    query.text_pair = fields_.size() > 1 ? std::move(fields_[1]) : std::nullopt;
     return true;
   }
 
-  std::string location() const override { return reader_.location(); }
+  std::vector<std::string> table_columns() const override { return header_; }
   int64_t blank_lines() const override { return reader_.blank_lines(); }
 
  private:
-  std::vector<std::string> texts_;
+  std::vector<std::string> header_;
+  std::vector<std::string> columns_;
   formats::TableReader reader_;
   std::vector<std::optional<std::string>> fields_;
 };
 
-class JsonRequestReader : public RequestReader {
+class LineInput : public InputReader {
  public:
-  JsonRequestReader(const std::string& path, RequestColumns columns)
-      : lines_(path), columns_(std::move(columns)) {}
+  LineInput(const std::string& path, bool is_plain) : lines_(path), is_plain_(is_plain) {}
 
-  bool next(inference::PredictionRequest& query) override {
-    std::string_view raw;
-    for (;;) {
-      if (!lines_.next(raw)) {
-        return false;
+  bool next(InputRow& row) override {
+    for (std::string_view line; lines_.next(line);) {
+      if (is_plain_) {
+        row = {.fields = {{"text", line}}, .location = lines_.location()};
+        return true;
       }
-      if (!trim(raw).empty()) {
-        break;
+      if (!trim(line).empty()) {
+        row = {.fields = parsed_line(line), .location = lines_.location()};
+        return true;
       }
       ++blank_;
     }
-    const auto line = formats::parse_json(raw, location());
-    if (!line.is_object()) {
-      reject_line();
-    }
-    const auto key = columns_.text ? columns_.text : key_among(line, kQueryTexts);
-    if (!key || !line.contains(*key)) {
-      reject_line();
-    }
-    query.text = text_at(line, *key);
-    query.text_pair.reset();
-    const auto pair = columns_.text_pair ? columns_.text_pair : key_among(line, kPairs);
-    if (pair && line.contains(*pair) && !line[*pair].is_null()) {
-      query.text_pair = text_at(line, *pair);
-    } else if (columns_.text_pair) {
-      throw formats::Error(
-          str_cat(location(), ": no \"", *columns_.text_pair, "\", every line must have one"));
-    }
-    return true;
+    return false;
   }
 
-  std::string location() const override { return lines_.location(); }
   int64_t blank_lines() const override { return blank_; }
+  bool has_input() const override { return lines_.has_input(); }
 
  private:
-  template <class Keys>
-  static std::optional<std::string> key_among(const formats::Json& line, const Keys& keys) {
-    for (const auto key : keys) {
-      if (line.contains(key)) {
-        return std::string(key);
-      }
+  Json parsed_line(std::string_view line) const {
+    if (!trim(line).starts_with('{')) {
+      throw formats::Error(str_cat(lines_.location(),
+                                   ": not a JSON object, as in {\"text\": \"...\"}; lines of plain "
+                                   "text are read with --plain"));
     }
-    return std::nullopt;
-  }
-
-  [[noreturn]] void reject_line() const {
-    const auto key = columns_.text.value_or("text");
-    throw formats::Error(str_cat(location(), ": not a JSON object with \"", key, "\", as in {\"",
-                                 key, "\": \"...\"}"));
-  }
-
-  std::string text_at(const formats::Json& line, const std::string& key) const {
-    const auto& value = line.at(key);
-    if (!value.is_string()) {
-      throw formats::Error(str_cat(location(), ": \"", key, "\" is not a string"));
-    }
-    return value.get<std::string>();
+    return formats::parse_json(line, lines_.location());
   }
 
   formats::LineReader lines_;
-  RequestColumns columns_;
+  bool is_plain_;
   int64_t blank_ = 0;
 };
 
+class TextInput : public InputReader {
+ public:
+  explicit TextInput(std::vector<std::string> texts) : texts_(std::move(texts)) {}
+
+  bool next(InputRow& row) override {
+    if (at_ == texts_.size()) {
+      return false;
+    }
+    row = {.fields = {{"text", texts_[at_++]}}, .location = str_cat("text ", at_)};
+    return true;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::size_t at_ = 0;
+};
+
+class ImageInput : public InputReader {
+ public:
+  explicit ImageInput(const std::vector<std::string>& paths) {
+    for (const auto& path : paths) {
+      if (!std::filesystem::exists(path)) {
+        throw formats::Error(path + ": no such file or folder");
+      }
+      parts_.push_back({path, nullptr});
+      if (!formats::is_image_name(path)) {
+        parts_.back().many = data::open_images({.path = path, .files = {path}}, false);
+      }
+    }
+  }
+
+  bool next(InputRow& row) override {
+    while (part_ < parts_.size() && at_ == size_of(parts_[part_])) {
+      ++part_;
+      at_ = 0;
+    }
+    if (part_ == parts_.size()) {
+      return false;
+    }
+    const auto& [path, many] = parts_[part_];
+    row = {.location = many ? many->location(at_) : path};
+    row.fields["image"] = row.location;
+    if (many) {
+      row.image = many->image(at_);
+    }
+    ++at_;
+    return true;
+  }
+
+ private:
+  struct Part {
+    std::string path;
+    std::unique_ptr<const data::ImageSource> many;  // null: the file is one image
+  };
+  static int64_t size_of(const Part& part) { return part.many ? part.many->size() : 1; }
+
+  std::vector<Part> parts_;
+  std::size_t part_ = 0;
+  int64_t at_ = 0;
+};
+
+template <class Keys>
+std::optional<std::string> key_among(const Json& fields, const Keys& keys) {
+  for (const auto key : keys) {
+    if (fields.contains(key)) {
+      return std::string(key);
+    }
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void reject_row(const InputRow& row, const RequestColumns& columns) {
+  const auto key = columns.text.value_or("text");
+  throw formats::Error(str_cat(row.location, ": not a JSON object with \"", key, "\", as in {\"",
+                               key, "\": \"...\"}"));
+}
+
+std::string text_at(const InputRow& row, const std::string& key) {
+  const auto& value = row.fields.at(key);
+  if (!value.is_string()) {
+    throw formats::Error(str_cat(row.location, ": \"", key, "\" is not a string"));
+  }
+  return value.get<std::string>();
+}
+
 }  // namespace
 
-std::unique_ptr<RequestReader> open_requests(const std::string& path,
-                                             const RequestColumns& columns) {
+std::unique_ptr<InputReader> open_input(const std::string& path, bool is_plain) {
   const auto kind = formats::table_kind(path);
-  if (kind && *kind != formats::TableKind::kJsonl) {
-    return std::make_unique<TableRequestReader>(path, *kind, columns);
+  if (!is_plain && kind && *kind != formats::TableKind::kJsonl) {
+    return std::make_unique<TableInput>(path, *kind);
   }
-  return std::make_unique<JsonRequestReader>(path, columns);
+  return std::make_unique<LineInput>(path, is_plain);
+}
+
+std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts) {
+  return std::make_unique<TextInput>(std::move(texts));
+}
+
+std::unique_ptr<InputReader> input_of_images(const std::vector<std::string>& paths) {
+  return std::make_unique<ImageInput>(paths);
+}
+
+RequestColumns columns_of(const InputReader& input,
+                          RequestColumns columns,
+                          const std::string& path) {
+  const auto there = input.table_columns();
+  if (there.empty()) {
+    return columns;
+  }
+  auto found = data::text_columns(columns.text, columns.text_pair, there, path);
+  for (auto& name : found) {
+    name = formats::require_column(name, there, path);
+  }
+  columns = {.text = found[0], .text_pair = std::nullopt, .is_of_table = true};
+  if (found.size() > 1) {
+    columns.text_pair = found[1];
+  }
+  return columns;
+}
+
+inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns) {
+  inference::PredictionRequest request;
+  request.image = row.image;
+  const auto key = columns.text ? columns.text : key_among(row.fields, kQueryTexts);
+  if (!key || !row.fields.contains(*key)) {
+    reject_row(row, columns);
+  }
+  request.text = text_at(row, *key);
+  const bool is_looked_up = !columns.text_pair && !columns.is_of_table;
+  const auto pair = is_looked_up ? key_among(row.fields, kPairs) : columns.text_pair;
+  if (pair && row.fields.contains(*pair) && !row.fields[*pair].is_null()) {
+    request.text_pair = text_at(row, *pair);
+  } else if (columns.text_pair) {
+    throw formats::Error(
+        str_cat(row.location, ": no \"", *columns.text_pair, "\", every line must have one"));
+  }
+  return request;
 }
 
 void RequestCounts::add(const inference::PredictionRequest& query) {
@@ -143,15 +251,15 @@ void RequestCounts::report_blank(std::string_view verb, int64_t lines) {
   }
 }
 
-void RequestCounts::report() const {
+void RequestCounts::report(bool is_of_pairs) const {
   if (empty_ > 0) {
     log::warning(str_cat("[predict] ", with_commas(empty_), " of ", with_commas(requests_),
                          " texts are empty; they were processed like any other"));
   }
-  if (pairs_ > 0 && pairs_ < requests_) {
+  if (pairs_ < requests_ && (pairs_ > 0 || is_of_pairs)) {
     log::warning(str_cat("[predict] ", with_commas(requests_ - pairs_), " of ",
-                         with_commas(requests_),
-                         " lines have no second text, but others have one"));
+                         with_commas(requests_), " lines have no second text, but ",
+                         pairs_ > 0 ? "others have one" : "the model was trained on pairs"));
   }
 }
 

@@ -5,41 +5,68 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "formats/image.h"
+#include "formats/json.h"
 #include "inference/predict.h"
 
 namespace weft::cli {
+
+/// A row of the input: what a line, a row of a table, a text or an image says.
+struct InputRow {
+  formats::Json fields = formats::Json::object();  // columns by name
+  std::string location;                            // for errors: `questions.jsonl:3`
+  std::optional<formats::Image> image = {};        // pixels of a file with many images
+};
+
+/// Streams the rows to run a model on.
+class InputReader {
+ public:
+  virtual ~InputReader() = default;
+
+  /// Reads the next row; returns false at the end. Throws formats::Error naming file and line.
+  virtual bool next(InputRow& row) = 0;
+  /// Column names of a table, known before its rows; empty for other inputs.
+  virtual std::vector<std::string> table_columns() const { return {}; }
+  /// Blank lines skipped so far.
+  virtual int64_t blank_lines() const { return 0; }
+  /// Whether the next row may be read without waiting for the writer of a pipe.
+  virtual bool has_input() const { return true; }
+};
+
+/// Opens a csv, tsv or parquet table, otherwise JSON lines; `-` is JSON lines from standard input.
+/// Blank lines are no rows, as in other readers of such files, so predictions match rows.
+/// `is_plain`: each line is a text, also a blank one.
+std::unique_ptr<InputReader> open_input(const std::string& path, bool is_plain);
+
+/// Texts of the command line.
+std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts);
+
+/// Image files, folders of images, and IDX, CIFAR or pixel files. Throws data::Error.
+std::unique_ptr<InputReader> input_of_images(const std::vector<std::string>& paths);
 
 /// Columns (keys) of the texts; nullopt: those that training finds by default.
 struct RequestColumns {
   std::optional<std::string> text;
   std::optional<std::string> text_pair;
+  bool is_of_table = false;  // the columns were looked up in the header
 };
 
-/// Streams the texts to run a model on.
-class RequestReader {
- public:
-  virtual ~RequestReader() = default;
+/// Looks up the columns of a table that were not named. Throws data::Error if there are none.
+RequestColumns columns_of(const InputReader& input,
+                          RequestColumns columns,
+                          const std::string& path);
 
-  /// Reads the next one; returns false at the end. Throws formats::Error naming file and line.
-  virtual bool next(inference::PredictionRequest& query) = 0;
-  virtual std::string location() const = 0;
-  /// Blank lines skipped so far.
-  virtual int64_t blank_lines() const = 0;
-};
-
-/// Opens a csv, tsv or parquet table (labels are ignored), otherwise JSON lines; `-` is JSON lines
-/// from standard input. Blank lines are no rows and hence no requests, as in other readers of such
-/// files, so predictions match rows.
-std::unique_ptr<RequestReader> open_requests(const std::string& path,
-                                             const RequestColumns& columns);
+/// The text, pair or image of a row. Throws formats::Error naming the row.
+inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns);
 
 /// Counts conditions of the texts that a user should know about.
 class RequestCounts {
  public:
   void add(const inference::PredictionRequest& query);
-  /// Warns about empty texts, and about texts without a second one among pairs.
-  void report() const;
+  /// Warns about empty texts, and about texts without a second one for a model of pairs.
+  void report(bool is_of_pairs) const;
   /// Warns about blank lines; `verb` as in the log.
   static void report_blank(std::string_view verb, int64_t lines);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,7 +23,7 @@ struct ExampleResult {
 
 /// Accumulates metrics over evaluation batches. The result does not depend on how the data are
 /// split into batches, nor on how the batches are split over several objects that are merged.
-/// RecordEvaluation implements `serialize` and `merge`.
+/// RecordEvaluation implements `serialize`, `merge`, `size` and `result_of`.
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
@@ -38,6 +39,10 @@ class Evaluation {
   virtual void merge(std::string_view serialized) = 0;
   /// Names as in transformers, with the prefix `eval_`: eval_loss, eval_accuracy, eval_f1, ...
   virtual std::map<std::string, double> result() const = 0;
+  /// Number of items that were added.
+  virtual std::size_t size() const = 0;
+  /// The result for these items only: indices in item order, with repetition (bootstrap).
+  virtual std::map<std::string, double> result_of(const std::vector<std::size_t>& items) = 0;
   /// Results that are not single numbers, as a JSON object: per-class metrics, confusion matrix.
   virtual formats::Json details() const { return formats::Json::object(); }
   /// The items with the greatest loss, worst first, at most `limit`; nullopt if the objective does

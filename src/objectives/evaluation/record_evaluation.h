@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,13 @@ class RecordEvaluation : public Evaluation {
 
   std::string serialize() const override { return records_.serialize(); }
   void merge(std::string_view serialized) override { records_.merge(serialized); }
+  std::size_t size() const override { return records_.size(); }
+  std::map<std::string, double> result_of(const std::vector<std::size_t>& items) override {
+    auto all = std::exchange(records_, records_.pick(items));
+    auto metrics = result();
+    records_ = std::move(all);
+    return metrics;
+  }
 
  protected:
   /// One record for each sequence of the batch, with its item.

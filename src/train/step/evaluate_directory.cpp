@@ -12,6 +12,7 @@
 #include "config/section.h"
 #include "config/yaml.h"
 #include "data/row_selection.h"
+#include "data/rows/labelled_rows.h"
 #include "data/rows/tagged_rows.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
@@ -186,6 +187,20 @@ data::SplitRecord require_split_record(const std::string& directory) {
   return *std::move(record);
 }
 
+/// train.best_by of the run; nullopt if it has the default.
+std::optional<std::string> configured_metric(const std::string& directory) {
+  const auto path = directory + "/weft.yaml";
+  if (!std::filesystem::exists(path)) {
+    return std::nullopt;
+  }
+  const auto root = config::parse_yaml(MappedFile(path).text(), path);
+  const auto* train = root.find("train");
+  const auto* entry = train != nullptr ? train->value.find("best_by") : nullptr;
+  return entry != nullptr && entry->value.kind == config::Node::Kind::kScalar
+             ? std::optional(entry->value.scalar)
+             : std::nullopt;
+}
+
 uint64_t seed_of(config::Section root) {
   int64_t seed = 1;
   root.section("run", {.help = "The run."}).read("seed", seed, {.help = "Random seed."});
@@ -243,6 +258,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
                             "classification, regression and token classification"));
   }
   result.directory = directory;
+  result.selected_by = configured_metric(directory).value_or(objective->metric_for_best_model());
   result.tokenizer = data::load_tokenizer(directory);
   result.items = data_options.evaluate;
   const auto data = objective->make_datasets({.data = data_options,
@@ -266,6 +282,17 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   result.dataset = data.evaluate;
   result.evaluation = run_evaluation(*objective, *loaded.model, data.evaluate, settings);
   return result;
+}
+
+bool was_trained_on_pairs(const std::string& directory) {
+  const auto item = configured_columns(directory, {"path", "text_pair"});
+  const auto path = item.value("path", "");
+  const auto kind = formats::table_kind(path);
+  if (item.value("text_pair", "null") != "null" || !kind || !std::filesystem::exists(path)) {
+    return item.value("text_pair", "null") != "null";
+  }
+  const auto columns = formats::read_column_names(path, *kind);
+  return data::text_columns("", std::nullopt, columns, path).size() > 1;
 }
 
 Metrics evaluate_directory(const std::string& model,

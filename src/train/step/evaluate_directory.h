@@ -23,6 +23,7 @@ struct DirectoryEvaluation {
   std::shared_ptr<models::Model> model;
   std::shared_ptr<const data::Tokenizer> tokenizer;
   std::vector<data::DataItem> items;  // the files, with the columns read
+  std::string selected_by;            // metric that selects the best checkpoint of a run
 };
 
 /// Evaluates a model directory (in the precision of the settings) on data files. Objective and data
@@ -35,6 +36,10 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
                                                 const std::vector<std::string>& files,
                                                 const EvaluationSettings& settings,
                                                 const std::vector<std::string>& overrides = {});
+
+/// Whether the training data of the model directory had two texts per row, by its weft.yaml and
+/// the columns of its file, if that still exists.
+bool was_trained_on_pairs(const std::string& directory);
 
 /// Returns only the metrics.
 Metrics evaluate_directory(const std::string& model,

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "metrics/metric.h"
 
 namespace weft::train {
 
@@ -89,7 +90,10 @@ void StepLog::write_evaluation(int64_t step, const Metrics& metrics) {
   for (const auto& [name, value] : metrics) {
     tagged.emplace_back(name.starts_with("eval_") ? "eval/" + name.substr(5) : "eval/" + name,
                         value);
-    words.push_back(name + " " + shortest_repr(std::round(value * 1e5) / 1e5));
+    const auto reason = metrics::undefined_reason(name, value);
+    words.push_back(name + " " +
+                    (reason.empty() ? shortest_repr(std::round(value * 1e5) / 1e5)
+                                    : "undefined (" + reason + ")"));
   }
   metrics_log_.write(step, tagged);
   log::info(str_cat("[evaluate] step ", step, "  ", join(words, "  ")));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "base/log.h"
@@ -141,6 +142,12 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     if (stop_requested() && !is_finished(state_, config_.train)) {
       save_and_stop();
     }
+  }
+  if (state_.skipped > 0 && state_.updates == 0) {
+    throw std::runtime_error(
+        str_cat("train: none of the ", state_.progress.steps,
+                " steps had a finite loss and gradient, so nothing was learned. Lower "
+                "train.optimizer.lr, train in fp32, and check the weights of init_from"));
   }
   if (evaluation_.is_enabled() && evaluation_.evaluated_step() != state_.progress.steps) {
     evaluate_now();

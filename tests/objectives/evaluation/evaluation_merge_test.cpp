@@ -257,6 +257,18 @@ TEST_P(EvaluationMergeTest, AnItemCountsOnce) {
   EXPECT_EQ(results(*evaluation), before);
 }
 
+TEST_P(EvaluationMergeTest, ResultOfSomeItemsIsThatOfAnEvaluationOfThese) {
+  const auto whole = of({0, 1, 2, 3, 4});
+  const auto before = results(*whole);
+  EXPECT_EQ(whole->size(), 11U);
+  // The items of the batches 1 and 2 are 0, 4, 5 and 7, which are the indices in item order too.
+  const auto some = whole->result_of({0, 4, 5, 7});
+  for (const auto& [name, value] : of({1, 2})->result()) {
+    EXPECT_EQ(std::bit_cast<uint64_t>(some.at(name)), std::bit_cast<uint64_t>(value)) << name;
+  }
+  EXPECT_EQ(results(*whole), before);
+}
+
 TEST_P(EvaluationMergeTest, EveryMetricIsInTheTable) {
   for (const auto& [name, value] : of({0, 1, 2})->result()) {
     EXPECT_TRUE(name.starts_with("eval_") && metrics::find_metric(name) != nullptr) << name;

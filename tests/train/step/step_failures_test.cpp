@@ -202,6 +202,16 @@ TEST_F(StepFailuresTest, ManyInARowEndTheRun) {
   EXPECT_EQ(last_state("apart").skipped, 2);
 }
 
+TEST_F(StepFailuresTest, ARunWithoutAFiniteStepFails) {
+  Numbers all;
+  for (int row = 0; row < 40; ++row) {
+    all[row] = "1e30";
+  }
+  const auto message = error_of(regression("run", {"train.duration=4 steps"}, all));
+  EXPECT_TRUE(contains(message, "none of the 4 steps had a finite loss")) << message;
+  EXPECT_FALSE(fs::exists(small_.path("run/last")));
+}
+
 TEST_F(StepFailuresTest, AbsurdRatesNeverReachTheWeights) {
   for (const auto* optimizer : {"adamw", "sgd", "lion"}) {
     for (const auto* rate : {"1e20", "1e38", "1e300"}) {

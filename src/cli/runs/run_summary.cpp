@@ -1,0 +1,116 @@
+#include "cli/runs/run_summary.h"
+
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "base/file.h"
+#include "base/file_descriptor.h"
+#include "base/string_util.h"
+#include "config/yaml.h"
+#include "formats/json.h"
+#include "formats/line_reader.h"
+#include "train/optimizer/train_options.h"
+
+namespace weft::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_locked(const std::string& directory) {
+  const auto path = directory + "/.lock";
+  if (!fs::exists(path)) {
+    return false;
+  }
+  const FileDescriptor lock(path, O_RDONLY);
+  return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+}  // namespace
+
+std::string RunSummary::setting(const std::string& key) const {
+  const auto* node = &config;
+  for (const auto part : split(key, '.')) {
+    const auto* entry = node->find(part);
+    if (entry == nullptr) {
+      return "";
+    }
+    node = &entry->value;
+  }
+  return node->kind == config::Node::Kind::kScalar ? node->scalar : "";
+}
+
+std::string RunSummary::model() const {
+  for (const std::string key : {"model.preset", "model.type", "init_from"}) {
+    if (const auto value = setting(key); !value.empty()) {
+      return value;
+    }
+  }
+  return "";
+}
+
+std::string RunSummary::status() const {
+  if (is_locked(directory)) {
+    return "running";
+  }
+  const auto patience = setting("train.early_stopping.patience");
+  train::EarlyStoppingOptions early;
+  if (!patience.empty()) {
+    early.patience = std::stoll(patience);
+  }
+  const auto duration = setting("train.duration");
+  const bool is_finished =
+      state && !state->pending_evaluation &&
+      (should_stop_early(state->early_stopping, early) ||
+       (!duration.empty() && is_over(state->progress, config::parse_duration(duration))));
+  return is_finished ? "finished" : "stopped";
+}
+
+bool is_run_directory(const std::string& directory) {
+  return fs::exists(directory + "/config.yaml") && fs::exists(directory + "/train.log");
+}
+
+RunSummary read_run(const std::string& directory) {
+  if (!is_run_directory(directory)) {
+    throw UserError(directory + ": not a run directory, which has config.yaml and train.log");
+  }
+  RunSummary run{.directory = directory, .config = {}, .state = std::nullopt};
+  const auto path = directory + "/config.yaml";
+  run.config = config::parse_yaml(MappedFile(path).text(), path);
+  const auto state = directory + "/last/training/state.json";
+  if (fs::exists(state)) {
+    run.state = train::read_state(state);
+  }
+  return run;
+}
+
+std::map<std::string, double> logged_metrics(const std::string& directory,
+                                             std::optional<int64_t> step) {
+  const auto path = directory + "/metrics.jsonl";
+  std::map<std::string, double> found;
+  if (!fs::exists(path)) {
+    return found;
+  }
+  formats::LineReader lines(path);
+  for (std::string_view raw; lines.next(raw);) {
+    const auto line = formats::parse_json(raw, lines.location());
+    std::map<std::string, double> metrics;
+    for (const auto& [name, value] : line.items()) {
+      if (name.starts_with("eval/") && value.is_number()) {
+        metrics["eval_" + name.substr(5)] = value.get<double>();
+      }
+    }
+    if (!metrics.empty()) {
+      found = std::move(metrics);
+      if (step && line.value("step", int64_t{-1}) == *step) {
+        return found;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace weft::cli

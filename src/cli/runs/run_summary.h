@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/node.h"
+#include "train/step/state.h"
+
+namespace weft::cli {
+
+/// What the files of a run directory say about the run.
+struct RunSummary {
+  std::string directory;
+  config::Node config;                     // config.yaml
+  std::optional<train::TrainState> state;  // of the last checkpoint; nullopt before the first save
+
+  /// Scalar of a dotted key of the config; empty if it is null or not there.
+  std::string setting(const std::string& key) const;
+  /// `bert-mini`, or the type without a preset, or the model that training started from.
+  std::string model() const;
+  /// finished, running or stopped.
+  std::string status() const;
+};
+
+/// Whether `weft train` wrote this directory.
+bool is_run_directory(const std::string& directory);
+
+/// Throws UserError for another directory, and like config::parse_yaml and train::read_state.
+RunSummary read_run(const std::string& directory);
+
+/// Metrics of an evaluation during training, from metrics.jsonl: that of the step, else the last
+/// one. Names as in `weft evaluate`; empty if there was none.
+std::map<std::string, double> logged_metrics(const std::string& directory,
+                                             std::optional<int64_t> step);
+
+}  // namespace weft::cli

@@ -1,0 +1,53 @@
+#include "cli/predict/output_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "support/config.h"
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+using formats::Json;
+
+/// What two answers give in a file of this name.
+std::string written(const std::string& name) {
+  const test::TemporaryDirectory work;
+  AnswerWriter writer(work / name);
+  writer.write({{"id", "a,1"}, {"label", "ham"}},
+               {{"label", "spam"}, {"scores", {{"ham", 0.25}, {"spam", 0.75}}}});
+  writer.write({{"id", "tab\there"}, {"label", "ham"}},
+               {{"label", "ham"}, {"scores", {{"ham", 1.0}, {"spam", 0.0}}}});
+  writer.commit();
+  return test::contents(work / name);
+}
+
+TEST(AnswerWriter, PassesTheColumnsOfTheInputThrough) {
+  EXPECT_EQ(written("a.csv"),
+            "row,id,input_label,label,scores.ham,scores.spam\n"
+            "1,\"a,1\",ham,spam,0.25,0.75\n"
+            "2,tab\there,,ham,1.0,0.0\n");
+  EXPECT_EQ(written("a.tsv"),
+            "row\tid\tinput_label\tlabel\tscores.ham\tscores.spam\n"
+            "1\ta,1\tham\tspam\t0.25\t0.75\n"
+            "2\ttab here\t\tham\t1.0\t0.0\n");
+  EXPECT_EQ(written("a.jsonl").substr(0, 63),
+            R"({"row":1,"id":"a,1","input_label":"ham","label":"spam","scores":)");
+  // Other names get the answers only.
+  EXPECT_EQ(written("a.out").substr(0, 16), R"({"label":"spam",)");
+}
+
+TEST(AnswerWriter, QuotesInTablesAreDoubled) {
+  const test::TemporaryDirectory work;
+  AnswerWriter writer(work / "a.csv");
+  writer.write({{"text", "say \"hi\"\nnow"}}, {{"labels", {"a", "b"}}});
+  writer.commit();
+  EXPECT_EQ(test::contents(work / "a.csv"),
+            "row,text,labels\n1,\"say \"\"hi\"\"\nnow\",\"[\"\"a\"\",\"\"b\"\"]\"\n");
+  EXPECT_NE(test::message_of<UserError>([&] { AnswerWriter(work / "a.csv.gz"); }).find("omit .gz"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::cli
