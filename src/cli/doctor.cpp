@@ -23,6 +23,7 @@
 #include "formats/json.h"
 #include "kernels/gpu.h"
 #include "kernels/linear/product.h"
+#include "train/run/device.h"
 
 namespace weft::cli {
 namespace {
@@ -78,10 +79,11 @@ bool is_cuda_build() { return at::detail::getCUDAHooks().hasCUDART(); }
 struct Diagnosis {
   Machine machine;
   int threads = 0;
-  int gpus = 0;                       // visible to LibTorch
-  double fp32 = 0, bf16 = 0;          // TFLOP/s on the CPU
-  double gpu_fp32 = 0, gpu_bf16 = 0;  // TFLOP/s on the first GPU
-  bool has_flash_attention = false;   // on the first GPU
+  int gpus = 0;                           // visible to LibTorch
+  double fp32 = 0, bf16 = 0;              // TFLOP/s on the CPU
+  double gpu_fp32 = 0, gpu_bf16 = 0;      // TFLOP/s on the first GPU
+  bool has_flash_attention = false;       // on the first GPU
+  train::PrecisionChoice precision = {};  // with train.precision: auto
 };
 
 Diagnosis diagnose() {
@@ -96,6 +98,7 @@ Diagnosis diagnose() {
     found.gpu_bf16 = measure_gpu_rate(first, at::kBFloat16);
     found.has_flash_attention = kernels::gpu::has_flash_attention(first);
   }
+  found.precision = train::fastest_precision(train::choose_device(train::DeviceChoice::kAuto));
   return found;
 }
 
@@ -120,9 +123,6 @@ std::vector<std::string> advise(const Diagnosis& found) {
     hints.emplace_back(
         "tcmalloc is not linked: it often makes training 10 to 20 % faster; install "
         "libgoogle-perftools-dev and rebuild");
-  }
-  if (found.bf16 < found.fp32) {
-    hints.emplace_back("bf16 is slower than fp32 on this CPU: precision: auto uses fp32");
   }
   if (found.machine.huge_pages == "never") {
     hints.emplace_back(
@@ -165,6 +165,8 @@ formats::Json as_json(const Diagnosis& found) {
         {"threads", found.threads},
         {"thread_wait", omp_wait_policy()}}},
       {"tflops", {{"fp32", found.fp32}, {"bf16", found.bf16}}},
+      {"precision",
+       {{"auto", train::precision_name(found.precision.type)}, {"reason", found.precision.reason}}},
       {"memory",
        {{"total", machine.memory},
         {"available", machine.free_memory},
@@ -218,6 +220,8 @@ void print(const Diagnosis& found) {
         "on GPU 0", rates(found.gpu_fp32, found.gpu_bf16) +
                         (found.has_flash_attention ? ", flash attention" : ", no flash attention"));
   }
+  print_doctor_line("precision", str_cat("auto is ", train::precision_name(found.precision.type),
+                                         ": ", found.precision.reason));
   const auto hints = advise(found);
   std::cout << (hints.empty() ? "\nNo problems found.\n" : "\nSuggestions:\n");
   for (const auto& hint : hints) {

@@ -23,6 +23,7 @@
 #include "objectives/evaluation/decision_threshold.h"
 #include "objectives/evaluation/evaluation.h"
 #include "objectives/incompatibility.h"
+#include "objectives/training_defaults.h"
 
 namespace weft::objectives {
 
@@ -77,6 +78,8 @@ class Objective {
   }
   /// What others ask to check a config.
   virtual ObjectiveTraits traits(const models::ModelOptions& /*model*/) const { return {}; }
+  /// Defaults of `train:` in a run that starts from this.
+  virtual TrainingDefaults training_defaults(const TrainingStart& /*start*/) const { return {}; }
 
   /// Names of the terms: {"mlm", "next_sentence"}.
   virtual std::vector<std::string> terms() const = 0;

@@ -54,6 +54,10 @@ ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/)
   return {.is_sequence_level = true, .reads_rows = true};
 }
 
+TrainingDefaults SequenceObjective::training_defaults(const TrainingStart& start) const {
+  return labelled_training_defaults(start);
+}
+
 data::Example SequenceObjective::sample_example(const models::ModelOptions& model,
                                                 int64_t length) const {
   auto example = sample_input(model, length);

@@ -18,6 +18,7 @@ class SequenceObjective : public Objective {
   models::Head head(const models::ModelOptions& model) const override;
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override;
   ObjectiveTraits traits(const models::ModelOptions& model) const override;
+  TrainingDefaults training_defaults(const TrainingStart& start) const override;
   /// With one value per output of the head.
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override;
   data::SplitRows split_rows(const data::DataItem& item,

@@ -61,6 +61,9 @@ class TagObjective : public Objective {
                              const models::ModelOptions& /*model*/) const override {
     return data::tagged_split_rows(item);
   }
+  TrainingDefaults training_defaults(const TrainingStart& start) const override {
+    return labelled_training_defaults(start);
+  }
   std::vector<std::string> terms() const override { return {"tag"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.targets.size())};

@@ -55,7 +55,8 @@ struct FamilyCapabilities {
   bool has_language_tokens = false;      // the decoder starts with the language token of its text
   bool decoder_starts_with_eos = false;  // else with the padding token
   bool has_matrix_products = true;
-  bool requires_text_pairs = false;  // compares two texts
+  std::optional<double> default_lr = {};  // of train.optimizer; nullopt: by the task
+  bool requires_text_pairs = false;       // compares two texts
 };
 
 /// All families, built-in ones first, with their values of `model.type`.

@@ -284,7 +284,7 @@ FamilyDefinition bag_of_words() {
   return {.name = "bag_of_words",
           .hf_names = {{NormPlacement::kPost, "weft-bag-of-words", "", "WeftBagOfWords"}},
           .heads = {{Head::kSequence, "ForSequenceClassification"}},
-          .capabilities = {.has_pooler = false, .has_matrix_products = false},
+          .capabilities = {.has_pooler = false, .has_matrix_products = false, .default_lr = 0.03},
           .defaults = bag_defaults,
           .read_keys = read_bag_keys,
           .read_json = read_bag_json,

@@ -77,8 +77,7 @@ OptimizerOptions read_group(config::Section section, const OptimizerOptions& out
 
 }  // namespace
 
-OptimizerOptions read_optimizer_options(config::Section section) {
-  OptimizerOptions options;
+OptimizerOptions read_optimizer_options(config::Section section, OptimizerOptions options) {
   read_optimizer_type(section, options);
   read_update_keys(section, options);
   for (auto& group : section.sections(

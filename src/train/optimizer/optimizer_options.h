@@ -26,8 +26,8 @@ struct OptimizerOptions {
   std::vector<OptimizerOptions> groups = {};     // without groups of their own
 };
 
-/// Reads `train.optimizer:`. Whether the groups' patterns match is checked where the model is
-/// known. Throws config::Error.
-OptimizerOptions read_optimizer_options(config::Section section);
+/// Reads `train.optimizer:`; keys that are not given keep their value of `options`. Whether the
+/// groups' patterns match is checked where the model is known. Throws config::Error.
+OptimizerOptions read_optimizer_options(config::Section section, OptimizerOptions options = {});
 
 }  // namespace weft::train

@@ -4,14 +4,18 @@
 
 namespace weft::train {
 
-ScheduleOptions read_schedule_options(config::Section section, const config::Duration& duration) {
+ScheduleOptions read_schedule_options(config::Section section,
+                                      const config::Duration& duration,
+                                      config::RelativeDuration warmup) {
   ScheduleOptions options;
   schedule_registry().read_type(section, options.type, "Learning rate schedule after the warm-up.");
-  section.read("warmup", options.warmup,
-               {.help = "Learning rate warm-up: length of the linear increase from zero to lr. `0 "
-                        "steps`: no warm-up.",
-                .range = config::at_least(0)});
-  if (options.warmup.unit == duration.unit && options.warmup.amount > duration.amount) {
+  section.read(
+      "warmup", warmup,
+      {.help = "Learning rate warm-up: length of the linear increase from zero to lr, as a "
+               "duration or a fraction of the run (`10%` or `0.1`). `0 steps`: no "
+               "warm-up."});
+  options.warmup = warmup.of(duration);
+  if (config::is_longer(options.warmup, duration)) {
     section.report("warmup", str_cat("the warm-up of ", config::to_string(options.warmup),
                                      " is longer than the run, whose duration is ",
                                      config::to_string(duration)));

@@ -18,8 +18,11 @@ struct ScheduleOptions {
   config::Duration warmup = {};  // from 0 to the full rate
 };
 
-/// Reads `train.schedule:` of a run of this duration. Throws config::Error.
-ScheduleOptions read_schedule_options(config::Section section, const config::Duration& duration);
+/// Reads `train.schedule:` of a run of this duration; `warmup` is the default of that key. Throws
+/// config::Error.
+ScheduleOptions read_schedule_options(config::Section section,
+                                      const config::Duration& duration,
+                                      config::RelativeDuration warmup = {});
 
 /// Learning rate of each step: linear warmup, then the schedule. Warmup and run may be given in
 /// different units; the point where warmup ended is then recorded as part of the training state.

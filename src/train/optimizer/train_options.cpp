@@ -38,8 +38,14 @@ bool applies(config::Section& section,
   return false;
 }
 
-void read_batch(config::Section& section, TrainOptions& options) {
-  if (section.has("batch_sequences")) {
+void read_batch(config::Section& section,
+                const std::optional<int64_t>& default_sequences,
+                TrainOptions& options) {
+  options.batch_sequences = default_sequences;
+  if (section.has("batch_tokens")) {
+    options.batch_sequences.reset();
+  }
+  if (section.has("batch_sequences") || options.batch_sequences) {
     options.batch_tokens.reset();
   }
   section.read("batch_tokens", options.batch_tokens,
@@ -211,16 +217,19 @@ void read_step_failures(config::Section& section, TrainOptions& options) {
 
 }  // namespace
 
-TrainOptions read_train_options(config::Section& section) {
+TrainOptions read_train_options(config::Section& section,
+                                const objectives::TrainingDefaults& defaults) {
   TrainOptions options;
-  section.read(
-      "duration", options.duration,
-      {.help = "Training duration: `2000 steps`, `3 epochs`, `10M tokens` or `45 minutes`."});
-  read_batch(section, options);
-  options.optimizer =
-      read_optimizer_options(section.section("optimizer", {.help = "The optimizer."}));
-  options.schedule = read_schedule_options(
-      section.section("schedule", {.help = "Learning rate schedule."}), options.duration);
+  options.optimizer.lr = defaults.lr.value_or(options.optimizer.lr);
+  section.read("duration", options.duration,
+               {.help = "Training duration: `2000 steps`, `3 epochs`, `10M tokens`, `90 seconds`, "
+                        "`45 minutes` or `2 hours`."});
+  read_batch(section, defaults.batch_sequences, options);
+  options.optimizer = read_optimizer_options(
+      section.section("optimizer", {.help = "The optimizer."}), options.optimizer);
+  options.schedule =
+      read_schedule_options(section.section("schedule", {.help = "Learning rate schedule."}),
+                            options.duration, defaults.warmup.value_or(config::RelativeDuration{}));
   section.read("clip_norm", options.clip_norm,
                {.help = "Gradient clipping: maximum global gradient norm; larger gradients are "
                         "scaled down to it. null: no clipping.",
@@ -228,7 +237,8 @@ TrainOptions read_train_options(config::Section& section) {
   section.read_choice(
       "precision", options.precision, kPrecisions,
       {.help = "Precision of the computation. Master weights and optimizer state are always fp32. "
-               "auto: bf16 if it is faster on this machine, else fp32."});
+               "auto: bf16 on processors with fast bf16 products (AMX, AVX512-BF16 of AMD, GPUs of "
+               "compute capability 8.0), else fp32; `weft doctor` shows which."});
   section.read_choice(
       "gradient_checkpointing", options.gradient_checkpointing, kCheckpointing,
       {.help = "Activation (gradient) checkpointing. layers: store only the input of each layer "

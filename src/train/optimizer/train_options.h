@@ -8,6 +8,7 @@
 #include "config/duration.h"
 #include "config/section.h"
 #include "models/adapters/lora_options.h"
+#include "objectives/training_defaults.h"
 #include "train/optimizer/optimizer_options.h"
 #include "train/optimizer/schedule.h"
 
@@ -99,8 +100,10 @@ struct RunOptions {
   int64_t keep_last = 2;  // newest checkpoints to keep
 };
 
-/// Throw config::Error.
-TrainOptions read_train_options(config::Section& section);
+/// Reads `train:`; `defaults` replace those above. Throws config::Error.
+TrainOptions read_train_options(config::Section& section,
+                                const objectives::TrainingDefaults& defaults = {});
+/// Reads `run:`. Throws config::Error.
 RunOptions read_run_options(config::Section& section);
 
 }  // namespace weft::train

@@ -90,7 +90,7 @@ std::string wall_clock_key(const TrainOptions& options) {
       {"train.evaluate_every", options.evaluate_every},
       {"train.log_every", options.log_every}};
   for (const auto& [key, length] : lengths) {
-    if (length && length->unit == config::DurationUnit::kMinutes) {
+    if (length && config::seconds_in(length->unit)) {
       return str_cat(key, ": ", config::to_string(*length));
     }
   }

@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include "base/machine.h"
 #include "models/config/options.h"
 #include "train/optimizer/train_options.h"
 
@@ -27,12 +28,13 @@ struct PrecisionChoice {
   std::string reason;
 };
 
-/// The precision as far as config and model determine it: kAuto only where a benchmark decides. A
-/// bag of words has no matrix products, so that bf16 would gain nothing.
-Precision determined_precision(Precision requested, const models::ModelOptions& model);
+/// What `auto` is on a CPU, on a device. A function of the processor alone, so that a run has the
+/// same bits on a busy machine.
+PrecisionChoice fastest_cpu_precision(const Machine& machine);
+PrecisionChoice fastest_precision(const c10::Device& device);
 
-/// auto: the precision of the run being resumed (`earlier`), otherwise the faster one in a short
-/// benchmark of matrix products of the model's width.
+/// auto: the precision of the run being resumed (`earlier`), otherwise the fastest; fp32 for a bag
+/// of words, which has no matrix products.
 PrecisionChoice choose_precision(Precision requested,
                                  const std::optional<std::string>& earlier,
                                  const models::ModelOptions& model,

@@ -36,8 +36,10 @@ double steps_of(const config::Duration& duration, Trainer& trainer, double step_
       return duration.amount * static_cast<double>(trainer.steps_per_epoch());
     case config::DurationUnit::kTokens:
       return duration.amount / static_cast<double>(std::max<int64_t>(trainer.result().tokens, 1));
+    case config::DurationUnit::kSeconds:
     case config::DurationUnit::kMinutes:
-      return 60 * duration.amount / step_seconds;
+    case config::DurationUnit::kHours:
+      return *config::seconds_in(duration.unit) * duration.amount / step_seconds;
   }
   return 0;
 }

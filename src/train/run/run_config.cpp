@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "base/string_util.h"
+#include "config/reference.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "objectives/objective_registry.h"
@@ -199,6 +200,77 @@ std::optional<config::Section> tokenizer_section(config::Section& root, const Ru
        .only_if = "no init_from"});
 }
 
+objectives::TrainingDefaults family_defaults_of(models::Family family,
+                                                objectives::TrainingDefaults defaults) {
+  if (const auto lr = models::capabilities_of(family).default_lr) {
+    defaults.task = std::string(models::word_of(family));
+    defaults.lr = lr;
+  }
+  return defaults;
+}
+
+/// The keys of `train:`, each with its default by task.
+config::Declarations train_keys_of_all_tasks() {
+  std::vector<objectives::TrainingDefaults> tasks = {
+      {.task = "in general"},
+      objectives::labelled_training_defaults({.has_weights = true}),
+      objectives::labelled_training_defaults({.has_weights = true, .has_adapters = true})};
+  for (const auto& [name, family] : models::families()) {
+    if (auto defaults = family_defaults_of(family, {}); !defaults.task.empty()) {
+      tasks.push_back(std::move(defaults));
+    }
+  }
+  std::vector<config::TypeDeclarations> types;
+  for (const auto& defaults : tasks) {
+    types.push_back({defaults.task, config::collect_declarations([&](config::Section section) {
+                       read_train_options(section, defaults);
+                     })});
+  }
+  return config::merge_types(types);
+}
+
+/// `fine-tuning defaults: 32 sequences per step, lr 5e-05`: those that the config does not give.
+std::string words_of_defaults(const config::Section& train,
+                              const TrainOptions& options,
+                              const objectives::TrainingDefaults& defaults) {
+  std::vector<std::string> words;
+  if (!train.has("batch_sequences") && !train.has("batch_tokens")) {
+    words.push_back(options.batch_sequences
+                        ? str_cat(*options.batch_sequences, " sequences per step")
+                        : str_cat(*options.batch_tokens, " tokens per step"));
+  }
+  if (!train.has("optimizer.lr")) {
+    words.push_back("lr " + shortest_repr(options.optimizer.lr));
+  }
+  if (!train.has("schedule.warmup")) {
+    words.push_back(defaults.warmup ? "warm-up " + config::to_string(*defaults.warmup)
+                                    : "no warm-up");
+  }
+  if (!train.has("duration")) {
+    words.push_back(config::to_string(options.duration));
+  }
+  return words.empty()
+             ? ""
+             : str_cat(defaults.task, defaults.task.empty() ? "" : " ", "defaults: ", join(words));
+}
+
+void read_train(const config::Section& root, config::Section& train, RunConfig& config) {
+  if (train.is_documenting()) {
+    train.declare(train_keys_of_all_tasks());
+    return;
+  }
+  objectives::TrainingDefaults defaults;
+  if (config.objective && is_model_known(root)) {
+    defaults = family_defaults_of(
+        config.model.family,
+        config.objective->training_defaults({.has_weights = config.init_from.has_value(),
+                                             .has_adapters = train.has("lora.rank"),
+                                             .dim = config.model.dim}));
+  }
+  config.train = read_train_options(train, defaults);
+  config.defaults = words_of_defaults(train, config.train, defaults);
+}
+
 void read_all(config::Section root, RunConfig& config) {
   root.read("init_from", config.init_from,
             {.help = "Checkpoint, run directory or Hugging Face directory to initialise weights "
@@ -212,8 +284,12 @@ void read_all(config::Section root, RunConfig& config) {
   }
   auto objective = root.section("objective", {.help = "Training objective.", .is_required = true});
   read_objective_of_run(root, objective, config);
-  auto train = root.section("train", {.help = "Training settings."});
-  train.attempt([&] { config.train = read_train_options(train); });
+  auto train = root.section(
+      "train",
+      {.help = "Training settings. The defaults of fine-tuning are those of runs with init_from "
+               "and objective.type: classify, regress or tag; with model.dim below 512 their lr is "
+               "1e-4."});
+  train.attempt([&] { read_train(root, train, config); });
   if (!root.is_documenting()) {
     check_sections({.root = root, .data = data, .objective = objective, .train = train}, config);
   }

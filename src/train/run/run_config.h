@@ -26,6 +26,7 @@ struct RunConfig {
   std::shared_ptr<objectives::Objective> objective;
   TrainOptions train;
   RunOptions run;
+  std::string defaults;  // the main defaults of `train:` that it takes, in words; empty: none
   std::vector<config::GridAxis> grid;  // keys and their values, for several runs
   std::string resolved;  // every key with its final value; YAML that parses back to the same
 };

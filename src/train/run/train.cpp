@@ -17,6 +17,7 @@
 #include "train/run/device.h"
 #include "train/run/run_directory.h"
 #include "train/step/out_of_memory.h"
+#include "train/step/run_length.h"
 #include "train/step/trainer.h"
 
 namespace weft::train {
@@ -191,6 +192,10 @@ void train_from(const RunConfig& config,
   const auto machine = describe_machine(device.str(), threads);
   record_start(config, request, record_of(config, components, trainer, machine), from);
   log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));
+  if (const auto warning =
+          check_run_length(config.train, [&] { return trainer.steps_per_epoch(); })) {
+    log::warning("[run] " + *warning);
+  }
   trainer.run(request.on_step);
   log::info(str_cat("[run] done: ", trainer.state().progress.steps, " steps, ",
                     with_commas(trainer.state().progress.tokens), " tokens, ",
@@ -267,6 +272,9 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
     log::info(str_cat("[run] resuming from ", from->directory));
   } else {
     directory.mark_superseded_after(-1);
+  }
+  if (!from && !config.defaults.empty()) {
+    log::info("[run] " + config.defaults);
   }
   write_file(directory.path() + "/config.yaml", config.resolved);
 

@@ -12,8 +12,12 @@ double TrainingProgress::in(config::DurationUnit unit) const {
       return epochs;
     case config::DurationUnit::kTokens:
       return static_cast<double>(tokens);
+    case config::DurationUnit::kSeconds:
+      return 60 * minutes;
     case config::DurationUnit::kMinutes:
       return minutes;
+    case config::DurationUnit::kHours:
+      return minutes / 60;
   }
   return 0;
 }

@@ -85,6 +85,16 @@ TEST(Schedule, CountsTheUnitOfTheDuration) {
   EXPECT_EQ(by_minutes.at({.steps = 17, .minutes = 6}), 0.25);
 }
 
+TEST(Schedule, AWarmupMayBeAFractionOfTheRun) {
+  const config::Duration epochs = {.amount = 5, .unit = DurationUnit::kEpochs};
+  const config::Duration half = {.amount = 0.5, .unit = DurationUnit::kEpochs};
+  EXPECT_EQ(schedule_of({{"warmup", "10%"}}, epochs).warmup, half);
+  EXPECT_EQ(schedule_of({{"warmup", "0.1"}}, epochs).warmup, half);
+  LearningRate rate(schedule_of({{"warmup", "10%"}}), {.amount = 100}, 1.0);
+  EXPECT_EQ(rate.at({.steps = 5}), 0.5);
+  EXPECT_EQ(rate.at({.steps = 55}), 0.5);
+}
+
 TEST(Schedule, RemembersWhereAWarmupInAnotherUnitEnded) {
   ScheduleOptions options;
   options.warmup = {.amount = 10, .unit = DurationUnit::kSteps};

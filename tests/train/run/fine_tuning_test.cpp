@@ -70,6 +70,72 @@ Words joined(Words a, const Words& b) {
   return a;
 }
 
+/// A minimal config: what it starts from, and the objective.
+RunConfig minimal(const test::SmallRun& small, const std::string& start, const Words& set = {}) {
+  const auto yaml = start + "\ndata: {train: [{path: " + small.path("train.tsv") +
+                    "}]}\nobjective: {type: classify}\n";
+  return read_run_config(config::Document::parse(yaml, "minimal.yaml", set));
+}
+
+TEST_F(FineTuningTest, DefaultsDependOnTheTask) {
+  train(small_.config("classify", "start", {"train.duration=1 steps"}));
+  const auto from = "init_from: " + small_.path("start");
+  const auto tuned = minimal(small_, from);
+  EXPECT_EQ(tuned.train.batch_sequences, 32);
+  EXPECT_EQ(tuned.train.batch_tokens, std::nullopt);
+  EXPECT_EQ(tuned.train.optimizer.lr, 1e-4);
+  EXPECT_EQ(tuned.train.schedule.warmup,
+            (config::Duration{0.1 * 3, config::DurationUnit::kEpochs}));
+  EXPECT_NE(tuned.resolved.find("    warmup: 10%\n"), std::string::npos) << tuned.resolved;
+  const auto again = read_run_config(config::Document::parse(tuned.resolved, "again.yaml"));
+  EXPECT_EQ(again.resolved, tuned.resolved);
+  EXPECT_EQ(again.defaults, "");
+
+  EXPECT_EQ(*objectives::labelled_training_defaults({.has_weights = true}).lr, 5e-5);
+
+  const auto adapted = minimal(small_, from, {"train.lora.rank=2"});
+  EXPECT_GT(adapted.train.optimizer.lr, tuned.train.optimizer.lr);
+
+  const std::string tokenizer = "\ntokenizer: {type: wordpiece, vocab_size: 70, train_on: data}";
+  const auto scratch = minimal(small_, "model: {preset: bert-tiny}" + tokenizer);
+  EXPECT_EQ(scratch.train.batch_tokens, 8192);
+  EXPECT_EQ(scratch.train.optimizer.lr, OptimizerOptions{}.lr);
+  EXPECT_EQ(scratch.train.schedule.warmup.amount, 0);
+  const auto words = minimal(small_, "model: {type: bag_of_words}" + tokenizer);
+  EXPECT_EQ(words.train.batch_tokens, 8192);
+  EXPECT_EQ(words.train.optimizer.lr, 0.03);
+  EXPECT_EQ(words.defaults,
+            "bag_of_words defaults: 8192 tokens per step, lr 0.03, no warm-up, 3 epochs");
+}
+
+TEST_F(FineTuningTest, DefaultsInWordsLeaveOutWhatTheConfigGives) {
+  train(small_.config("classify", "start", {"train.duration=1 steps"}));
+  const auto defaults = [&](const Words& set) {
+    return minimal(small_, "init_from: " + small_.path("start"), set).defaults;
+  };
+  EXPECT_EQ(defaults({}),
+            "fine-tuning defaults: 32 sequences per step, lr 0.0001, warm-up 10%, 3 epochs");
+  EXPECT_EQ(defaults({"train.lora.rank=2", "train.duration=5 epochs"}),
+            "fine-tuning with LoRA defaults: 32 sequences per step, lr 0.0003, warm-up 10%");
+  EXPECT_EQ(defaults({"train.batch_tokens=64", "train.optimizer.lr=1e-3"}),
+            "fine-tuning defaults: warm-up 10%, 3 epochs");
+  const auto given = minimal(small_, "init_from: " + small_.path("start"),
+                             {"train.batch_tokens=64", "train.schedule.warmup=0.2"});
+  EXPECT_EQ(given.train.batch_sequences, std::nullopt);
+  EXPECT_NE(given.resolved.find("    warmup: 20%\n"), std::string::npos);
+}
+
+TEST_F(FineTuningTest, AWarmupInStepsMayBeTooLongForItsEpochs) {
+  const auto config = small_.config("classify", "run",
+                                    {"train.duration=1 epochs", "train.schedule.warmup=500 steps"});
+  const auto message = test::message_of<UserError>([&] { train(config); });
+  EXPECT_NE(message.find("the warm-up of 500 steps (500 updates) is longer than the run of 1 "
+                         "epochs"),
+            std::string::npos)
+      << message;
+  EXPECT_TRUE(small_.metrics("run").empty());
+}
+
 TEST_F(FineTuningTest, AllOfItResumesBitForBitInFp32) {
   expect_exact_resume("classify", joined(kFineTuning, {"objective.r_drop=1"}));
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "config/duration.h"
+
+namespace weft::objectives {
+
+/// What a run starts from.
+struct TrainingStart {
+  bool has_weights = false;   // init_from
+  bool has_adapters = false;  // train.lora
+  int64_t dim = 768;          // width of the model
+};
+
+/// Defaults of `train:` that differ from the general ones; nullopt: as in general.
+struct TrainingDefaults {
+  std::string task = {};  // whose defaults they are, in the log and the reference; empty: general
+  std::optional<int64_t> batch_sequences = {};  // instead of batch_tokens
+  std::optional<double> lr = {};
+  std::optional<config::RelativeDuration> warmup = {};
+};
+
+/// Defaults of objectives with labels: those of fine-tuning if the run starts from weights, else
+/// the general ones.
+TrainingDefaults labelled_training_defaults(const TrainingStart& start);
+
+}  // namespace weft::objectives
