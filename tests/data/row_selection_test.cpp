@@ -56,7 +56,7 @@ class RowSelectionTest : public ::testing::Test {
       std::make_shared<test::ToyTokenizer>(std::vector<std::string>{"a", "b", "c", "d"});
 };
 
-using Rows = std::vector<int64_t>;
+using RowNumbers = std::vector<int64_t>;
 
 constexpr auto kSixRows = "label\ttext\nno\ta\nno\tb\nyes\tc\nyes\td\nno\ta a\nyes\tb b\n";
 
@@ -73,7 +73,7 @@ TEST_F(RowSelectionTest, FoldsAreComplementary) {
     const auto part = dataset(selected.evaluate);
     EXPECT_EQ(rest->size(0), 8);
     EXPECT_EQ(part->size(0), 2);  // each row once
-    EXPECT_EQ(part->class_counts(), (Rows{1, 1}));
+    EXPECT_EQ(part->class_counts(), (RowNumbers{1, 1}));
     const auto here = texts(*part);
     for (const auto& text : texts(*rest)) {
       EXPECT_FALSE(here.contains(text));
@@ -165,8 +165,8 @@ TEST_F(RowSelectionTest, RecordIsReadBackAndUsedAsItIs) {
   again->files[0].evaluate = {0, 3};
   again->files[0].test = {5};
   const auto selection = select(options, again);
-  EXPECT_EQ(*selection.data.train[0].rows, (Rows{1, 2, 4}));
-  EXPECT_EQ(*selection.data.evaluate[0].rows, (Rows{0, 3}));
+  EXPECT_EQ(*selection.data.train[0].rows, (RowNumbers{1, 2, 4}));
+  EXPECT_EQ(*selection.data.evaluate[0].rows, (RowNumbers{0, 3}));
   EXPECT_EQ(selection.remarks.back(),
             "split as recorded: 3 rows to train, 2 to evaluate, 1 to test");
 }
@@ -239,10 +239,10 @@ TEST_F(RowSelectionTest, ImagesKeepTheirRowsAndClasses) {
   settings.format = {.size = 1, .channels = 1, .image_mean = {0}, .image_std = {1.0 / 255}};
   settings.patch = 1;
   const auto all = make_image_dataset({images}, settings);
-  images.rows = Rows{1, 2};
+  images.rows = RowNumbers{1, 2};
   const auto some = make_image_dataset({images}, settings);
   EXPECT_EQ(some->labels(), (std::vector<std::string>{"7", "8", "9"}));
-  EXPECT_EQ(some->class_counts(), (Rows{1, 1, 0}));
+  EXPECT_EQ(some->class_counts(), (RowNumbers{1, 1, 0}));
   EXPECT_EQ(some->rows(), 2);
   ASSERT_EQ(some->size(0), 2);
   EXPECT_EQ(some->example(0, 0).patches[0], all->example(0, 1).patches[0]);
@@ -253,13 +253,13 @@ TEST_F(RowSelectionTest, ImagesKeepTheirRowsAndClasses) {
 
 TEST_F(RowSelectionTest, SentencesKeepTheirTags) {
   auto tags = item("x.conll", "a O\nb N\n\nc V\n\nd N\na O\n");
-  tags.rows = Rows{1, 2};
+  tags.rows = RowNumbers{1, 2};
   const auto some = make_tagged_dataset({tags}, {}, tokenizer_);
   EXPECT_EQ(some->labels(), (std::vector<std::string>{"N", "O", "V"}));
   ASSERT_EQ(some->size(0), 2);
   EXPECT_EQ(some->words(0, 0), (std::vector<std::string>{"c"}));
   EXPECT_EQ(some->words(0, 1), (std::vector<std::string>{"d", "a"}));
-  EXPECT_EQ(some->example(0, 1).targets, (Rows{0, 1}));
+  EXPECT_EQ(some->example(0, 1).targets, (RowNumbers{0, 1}));
   std::vector<std::string> seen;
   visit_tagged_texts({tags}, [&](std::string_view text) { seen.emplace_back(text); });
   EXPECT_EQ(seen, (std::vector<std::string>{"c", "d a"}));
