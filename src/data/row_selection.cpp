@@ -117,7 +117,7 @@ int64_t count_rows(const SplitRecord& record, SplitPart part) {
   return count;
 }
 
-SplitRecord make_split(const DataOptions& options,
+SplitRecord draw_split(const DataOptions& options,
                        uint64_t seed,
                        const SplitRowsReader& read,
                        std::vector<std::string>& remarks) {
@@ -271,7 +271,7 @@ RowSelection select_rows(const DataOptions& options,
   } else if (options.split.is_used()) {
     const auto seed =
         static_cast<uint64_t>(options.split.seed.value_or(static_cast<int64_t>(run_seed)));
-    result.record = recorded ? recorded : make_split(options, seed, read, result.remarks);
+    result.record = recorded ? recorded : draw_split(options, seed, read, result.remarks);
     data.train = items_of_part(options.train, *result.record, SplitPart::kTrain);
     if (options.split.evaluate) {
       data.evaluate = items_of_part(options.train, *result.record, SplitPart::kEvaluate);

@@ -7,7 +7,7 @@
 namespace weft::formats {
 namespace {
 
-using Lines = std::vector<std::string>;
+using RawLines = std::vector<std::string>;
 
 RawRecords records(const std::string& name, const std::string& content) {
   const test::Folder folder;
@@ -21,20 +21,20 @@ TEST(RawRecords, RowsOfACsvMaySpanLines) {
               "\xEF\xBB\xBFtext,\"la\nbel\"\r\n\"a \"\"quote\"\", and\n\nmore\",1\r\n\r\n"
               "b \"x,2\n,\n\"c\",\"3\"");
   EXPECT_EQ(found.header, "\xEF\xBB\xBFtext,\"la\nbel\"\r\n");
-  EXPECT_EQ(found.rows,
-            (Lines{"\"a \"\"quote\"\", and\n\nmore\",1\r\n", "b \"x,2\n", ",\n", "\"c\",\"3\"\n"}));
+  EXPECT_EQ(found.rows, (RawLines{"\"a \"\"quote\"\", and\n\nmore\",1\r\n", "b \"x,2\n", ",\n",
+                                  "\"c\",\"3\"\n"}));
 }
 
 TEST(RawRecords, RowsOfATsvAreLines) {
   const auto found = records("x.tsv", "a\tb\n\n\"1\t2\n\t\r\n \t3");
   EXPECT_EQ(found.header, "a\tb\n");
-  EXPECT_EQ(found.rows, (Lines{"\"1\t2\n", "\t\r\n", " \t3\n"}));
+  EXPECT_EQ(found.rows, (RawLines{"\"1\t2\n", "\t\r\n", " \t3\n"}));
 }
 
 TEST(RawRecords, JsonLinesHaveNoHeader) {
   const auto found = records("x.jsonl", "\xEF\xBB\xBF{\"a\": 1}\n  \n{\"a\": 2 }\n");
   EXPECT_EQ(found.header, "");
-  EXPECT_EQ(found.rows, (Lines{"{\"a\": 1}\n", "{\"a\": 2 }\n"}));
+  EXPECT_EQ(found.rows, (RawLines{"{\"a\": 1}\n", "{\"a\": 2 }\n"}));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class SplitCommand : public ::testing::Test {
 };
 
 /// Forty rows, two for each text, of two classes and five visitors.
-std::string table(char separator, const std::string& line_end) {
+std::string rows_with_duplicates(char separator, const std::string& line_end) {
   std::string rows = std::string("id") + separator + "text" + separator + "label" + line_end;
   for (int row = 0; row < 40; ++row) {
     rows += std::to_string(row % 5) + separator + "text " + std::to_string(row / 2) + separator +
@@ -64,7 +64,7 @@ std::string table(char separator, const std::string& line_end) {
 }
 
 TEST_F(SplitCommand, CopiesLinesByteForByteAndKeepsDuplicatesTogether) {
-  const auto whole = write("x.tsv", table('\t', "\r\n"));
+  const auto whole = write("x.tsv", rows_with_duplicates('\t', "\r\n"));
   const auto result = split({whole}, {"--evaluate", "0.1", "--test", "8", "--seed", "2"});
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "train: 28 rows in " + (work_ / "parts/train.tsv")));
@@ -112,8 +112,13 @@ TEST_F(SplitCommand, SaysWhatItCannotSplit) {
   EXPECT_TRUE(contains(refusal({work_ / "images"}, {"--test", "1"}),
                        "images: a folder; images are split without copying them"));
   EXPECT_TRUE(contains(refusal({write("x.txt", "a\n")}, {"--test", "1"}),
+<<<<<<< HEAD
                        "x.txt: must be a csv, tsv or jsonl file"));
   const auto first = write("x.tsv", table('\t', "\n"));
+=======
+                       "x.txt: not a table, must be a csv, tsv or jsonl file"));
+  const auto first = write("x.tsv", rows_with_duplicates('\t', "\n"));
+>>>>>>> splits
   EXPECT_TRUE(contains(refusal({first, write("y.tsv", "text\tlabel\na\tb\n")}, {"--test", "1"}),
                        "y.tsv: other columns or format than the first file"));
   EXPECT_TRUE(contains(refusal({first}, {"--test", "1.5"}),
