@@ -19,6 +19,7 @@ struct LabelledSettings {
   LabelFormat label_format = {};
   Fold fold = {};                        // row selection
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
+  bool may_replace_labels = false;       // by the classes of the data if these are not all known
   /// Language names in id order, for models with language ids: these are the token types.
   std::vector<std::string> languages = {};
 };
