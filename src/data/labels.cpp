@@ -9,19 +9,6 @@
 #include "formats/line_reader.h"
 
 namespace weft::data {
-namespace {
-
-constexpr std::size_t kMaxNamed = 20;  // in a message
-
-std::string labels_listed(const std::vector<std::string>& names) {
-  if (names.size() <= kMaxNamed) {
-    return join(names);
-  }
-  const std::vector<std::string> some(names.begin(), names.begin() + kMaxNamed);
-  return str_cat(join(some), " and ", names.size() - kMaxNamed, " more");
-}
-
-}  // namespace
 
 Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
   bool are_numbers = true;
@@ -41,11 +28,16 @@ std::optional<int64_t> Labels::find(std::string_view name) const {
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool Labels::has_all(const std::vector<std::string>& names) const {
+  return std::all_of(names.begin(), names.end(),
+                     [&](const auto& name) { return find(name).has_value(); });
+}
+
 void Labels::throw_unknown(std::string_view name, const std::string& location) const {
   const std::string suggestion = did_you_mean(name, names_);
   const std::string hint = suggestion.empty() ? "" : str_cat(" (did you mean '", suggestion, "'?)");
   throw Error(str_cat(location, ": '", name.substr(0, 100), "' is not one of the classes ",
-                      labels_listed(names_), hint));
+                      abbreviated(names_), hint));
 }
 
 std::vector<std::string> sorted_labels(std::vector<std::string> names) {
@@ -76,6 +68,22 @@ std::vector<std::string> read_class_names(const std::string& path) {
     }
   }
   return names;
+}
+
+std::vector<std::string> choose_labels(const std::vector<std::string>& known,
+                                       const std::vector<std::string>& found,
+                                       bool may_replace) {
+  const bool is_kept = !known.empty() && (!may_replace || Labels(known).has_all(found));
+  return is_kept ? known : found;
+}
+
+std::string abbreviated(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxNamed = 20;
+  if (names.size() <= kMaxNamed) {
+    return join(names);
+  }
+  const std::vector<std::string> some(names.begin(), names.begin() + kMaxNamed);
+  return str_cat(join(some), " and ", names.size() - kMaxNamed, " more");
 }
 
 std::optional<double> parse_number(std::string_view text) {

@@ -17,6 +17,8 @@ class Labels {
 
   const std::vector<std::string>& names() const { return names_; }
   std::optional<int64_t> find(std::string_view name) const;
+  /// Whether all names are found.
+  bool has_all(const std::vector<std::string>& names) const;
   /// Throws data::Error `location: ...` for an unknown name.
   [[noreturn]] void throw_unknown(std::string_view name, const std::string& location) const;
 
@@ -31,6 +33,15 @@ std::vector<std::string> sorted_labels(std::vector<std::string> names);
 /// Reads the class names of a `names_file`, one per line, in the order of their ids. Throws
 /// data::Error for an empty or duplicate name.
 std::vector<std::string> read_class_names(const std::string& path);
+
+/// The `known` class names or, if there are none, those `found` in the data; these also if
+/// `may_replace` and not all of them are known.
+std::vector<std::string> choose_labels(const std::vector<std::string>& known,
+                                       const std::vector<std::string>& found,
+                                       bool may_replace);
+
+/// `a, b, c`; of more than 20 names the first 20 and `and 123 more`.
+std::string abbreviated(const std::vector<std::string>& names);
 
 /// Parses a finite number; nullopt for any other text.
 std::optional<double> parse_number(std::string_view text);

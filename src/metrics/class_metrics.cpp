@@ -10,13 +10,18 @@ namespace weft::metrics {
 
 namespace {
 
-/// The only class that is scored of two, since the other one mirrors it.
-int64_t first_scored(const ClassPredictions& predictions) {
-  return predictions.classes == 2 ? 1 : 0;
+/// All classes; of two only the positive one, which the other one mirrors.
+std::vector<int64_t> scored_classes(const ClassPredictions& predictions) {
+  if (predictions.classes == 2) {
+    return {predictions.positive};
+  }
+  std::vector<int64_t> all(static_cast<std::size_t>(predictions.classes));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return all;
 }
 
 ClassScores class_scores_of(const ClassPredictions& predictions) {
-  return predictions.classes == 2 ? predictions.counts.class_scores(1)
+  return predictions.classes == 2 ? predictions.counts.class_scores(predictions.positive)
                                   : predictions.counts.macro_over_present();
 }
 
@@ -27,7 +32,7 @@ double mean_over_rows(double sum, const ClassPredictions& predictions) {
 double mean_over_classes(const ClassPredictions& predictions,
                          double (*metric)(const std::vector<bool>&, const std::vector<double>&)) {
   std::vector<double> values;
-  for (auto name = first_scored(predictions); name < predictions.classes; ++name) {
+  for (const auto name : scored_classes(predictions)) {
     values.push_back(metric(predictions.is_label(name), predictions.scores(name)));
   }
   return nan_mean(values);
@@ -112,8 +117,9 @@ double class_ece(const ClassPredictions& predictions) {
 
 double class_brier_score(const ClassPredictions& predictions) {
   double squares = 0;
+  const auto names = scored_classes(predictions);
   for (std::size_t row = 0; row < predictions.labels.size(); ++row) {
-    for (auto name = first_scored(predictions); name < predictions.classes; ++name) {
+    for (const auto name : names) {
       const double gap = predictions.probabilities[row][static_cast<std::size_t>(name)] -
                          (predictions.labels[row] == name ? 1 : 0);
       squares += gap * gap;

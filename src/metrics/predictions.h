@@ -19,6 +19,7 @@ struct ClassPredictions {
   std::vector<double> scores(int64_t name) const;
 
   int64_t classes;
+  int64_t positive = 1;  // of two classes, the one that metrics of a single class are about
   std::vector<int64_t> labels;
   std::vector<int64_t> predictions;
   std::vector<std::vector<float>> logits;          // (rows, classes)
@@ -66,7 +67,7 @@ double value_spearman(const ValuePredictions& predictions);
 
 double class_loss(const ClassPredictions& predictions);
 double class_accuracy(const ClassPredictions& predictions);
-/// Of two classes those of the second, of more the mean over the classes that occur.
+/// Of two classes those of the positive one, of more the mean over the classes that occur.
 double class_precision(const ClassPredictions& predictions);
 double class_recall(const ClassPredictions& predictions);
 double class_f1(const ClassPredictions& predictions);
@@ -79,12 +80,12 @@ double class_matthews(const ClassPredictions& predictions);
 std::optional<double> top5_accuracy(const ClassPredictions& predictions);
 /// Mean of accuracy and F1, as in GLUE for MRPC and QQP; only for two classes.
 std::optional<double> class_combined_score(const ClassPredictions& predictions);
-/// Of two classes those of the second, of more the mean over all that are defined.
+/// Of two classes those of the positive one, of more the mean over all that are defined.
 double class_roc_auc(const ClassPredictions& predictions);
 double class_average_precision(const ClassPredictions& predictions);
 /// Calibration error of the predicted class.
 double class_ece(const ClassPredictions& predictions);
-/// Of two classes that of the second, of more the sum over all, as in scikit-learn.
+/// Of two classes that of the positive one, of more the sum over all, as in scikit-learn.
 double class_brier_score(const ClassPredictions& predictions);
 
 /// Mean recall over the classes that occur among the labels, as in scikit-learn; 0 without rows.

@@ -152,20 +152,23 @@ ModelOptions read_legacy_model_config(const std::string& directory) {
       directory);
 }
 
-LoadedModel load_model(const std::string& directory, const ModelOptions& options, uint64_t seed) {
+LoadedModel load_model(const std::string& directory,
+                       const ModelOptions& options,
+                       uint64_t seed,
+                       const std::set<Part>& new_parts) {
   if (reads_images(options)) {
     const auto stored = read_model_config(directory).vision.image_size;
     if (stored != options.vision.image_size) {
       auto small = options;
       small.vision.image_size = stored;
-      auto loaded = load_model(directory, small, seed);
+      auto loaded = load_model(directory, small, seed, new_parts);
       loaded.model = at_image_size(*loaded.model, options.vision.image_size);
       return loaded;
     }
   }
   const SafetensorsShards files(directory);
-  const auto assignment =
-      assign_weights(files, options, optional_parts(options, read_legacy_model_config(directory)));
+  const auto assignment = assign_weights(
+      files, options, optional_parts(options, read_legacy_model_config(directory)), new_parts);
   LoadedModel result;
   result.model = options.family->make(options);
   copy_weights(*result.model, files, assignment);

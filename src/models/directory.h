@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,14 +47,18 @@ struct LoadedTensor {
 };
 
 /// A model loaded from a directory with the head and labels of `options`. Parameters without stored
-/// weights keep their initial values (seed) and are in `missing_keys`. Throws formats::Error.
+/// weights keep their initial values (seed) and are in `missing_keys`, and so do `new_parts`, whose
+/// stored weights are ignored: a head for other classes. Throws formats::Error.
 struct LoadedModel {
   std::shared_ptr<Model> model;
   std::vector<std::string> missing_keys;     // parameters that the files do not have
   std::vector<std::string> unexpected_keys;  // tensors of the files that the model does not have
   std::vector<LoadedTensor> loaded_tensors;  // where each tensor came from
 };
-LoadedModel load_model(const std::string& directory, const ModelOptions& options, uint64_t seed);
+LoadedModel load_model(const std::string& directory,
+                       const ModelOptions& options,
+                       uint64_t seed,
+                       const std::set<Part>& new_parts = {});
 
 /// Writes config.json and model.safetensors under their Hugging Face names, not atomically: the
 /// caller renames the whole directory. `parameter`: returns the tensor to store for a registered

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "base/string_util.h"
@@ -22,26 +23,55 @@ ClassLossOptions loss_options_of(const ClassOptions& options) {
   return {.smoothing = options.label_smoothing, .focal_gamma = options.focal_gamma};
 }
 
+/// Throws config::Error if the configured positive class is not one of two.
+void check_positive_label(const std::string& label, const std::vector<std::string>& labels) {
+  if (labels.size() != 2) {
+    throw config::Error(str_cat("objective.positive_label: '", label, "', but there are ",
+                                labels.size(), " classes; allowed with two classes only"));
+  }
+  if (std::find(labels.begin(), labels.end(), label) == labels.end()) {
+    const auto near = did_you_mean(label, labels);
+    throw config::Error(str_cat("objective.positive_label: ", quoted_text(label),
+                                " is not one of the classes ", join(labels),
+                                near.empty() ? "" : str_cat(", did you mean '", near, "'?")));
+  }
+}
+
+/// The configured class or, of two, the rarer one in the training data; of equal ones the second.
+void set_positive_label(const ClassOptions& options, Datasets& data) {
+  const std::string what = "positive class of F1, precision, recall and ROC: ";
+  if (!options.positive_label.empty()) {
+    check_positive_label(options.positive_label, data.labels);
+    data.positive_label = options.positive_label;
+    data.remarks.push_back(what + data.positive_label);
+  } else if (data.train && data.labels.size() == 2 && !options.multi_label) {
+    const auto& counts = data.class_counts;
+    data.positive_label = data.labels[counts[0] < counts[1] ? 0 : 1];
+    data.remarks.push_back(
+        str_cat(what, data.positive_label, ", the ",
+                counts[0] == counts[1] ? "second of two equal ones" : "rarer one",
+                "; objective.positive_label sets another"));
+  }
+}
+
 /// What one class and any number of classes have in common.
 class ClassObjective : public SequenceObjective {
  public:
   explicit ClassObjective(const ClassOptions& options)
       : SequenceObjective(options.r_drop),
         options_(options),
+        positive_label_(options.positive_label),
         loss_options_(loss_options_of(options)) {}
 
   std::string_view name() const override { return "classify"; }
   DecisionThreshold decision_threshold() const override {
     return {.threshold = options_.threshold,
-            .tuned_by = options_.tune_threshold ? name_of(*options_.tune_threshold) : ""};
+            .tuned_by = options_.tune_threshold ? name_of(*options_.tune_threshold) : "",
+            .positive_label = positive_label_};
   }
-  void set_decision_threshold(const DecisionThreshold& decision) override {
-    options_.tune_threshold.reset();
-    if (decision.threshold) {
-      options_.threshold = decision.threshold;
-    }
-  }
+  void set_decision_threshold(const DecisionThreshold& decision) override;
   void init_from_data(const Datasets& data) override {
+    positive_label_ = data.positive_label;
     loss_options_.weights = class_weights(options_, data.labels, data.class_counts, data.rows);
   }
   data::LabelFormat label_format(const data::DataOptions& data) const override {
@@ -52,7 +82,12 @@ class ClassObjective : public SequenceObjective {
   void check_training(const TrainingSetup& setup) const override;
 
  protected:
-  const ClassOptions& options() const { return options_; }
+  /// Options of an evaluation, with the positive class.
+  ClassOptions evaluation_options() const {
+    auto options = options_;
+    options.positive_label = positive_label_;
+    return options;
+  }
   const ClassLossOptions& loss_options() const { return loss_options_; }
 
  private:
@@ -60,8 +95,25 @@ class ClassObjective : public SequenceObjective {
   void check_threshold(const Datasets& data) const;
 
   ClassOptions options_;
+  std::string positive_label_;  // as configured, or of the data or the model
   ClassLossOptions loss_options_;
 };
+
+void ClassObjective::set_decision_threshold(const DecisionThreshold& decision) {
+  options_.tune_threshold.reset();
+  if (decision.threshold) {
+    options_.threshold = decision.threshold;
+  }
+  if (options_.positive_label.empty()) {
+    positive_label_ = decision.positive_label;
+  } else if (decision.threshold && decision.positive_label != options_.positive_label) {
+    throw config::Error(str_cat(
+        "objective.positive_label: '", options_.positive_label,
+        "', but the threshold of the model is for ",
+        decision.positive_label.empty() ? "its second class" : quoted_text(decision.positive_label),
+        "; omit the key"));
+  }
+}
 
 void ClassObjective::check_training(const TrainingSetup& setup) const {
   if (options_.tune_threshold && !setup.is_evaluated) {
@@ -86,6 +138,7 @@ Datasets ClassObjective::read_datasets(const DatasetInputs& inputs) const {
                                 join(data.labels), "), there must be at least two"));
   }
   check_threshold(data);
+  set_positive_label(options_, data);
   return data;
 }
 
@@ -146,7 +199,7 @@ class SingleLabelObjective : public ClassObjective {
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return make_class_evaluation(options());
+    return make_class_evaluation(evaluation_options());
   }
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
     auto example = sample_input(model, length);
@@ -186,7 +239,7 @@ class MultiLabelObjective : public ClassObjective {
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return make_multi_label_evaluation(options());
+    return make_multi_label_evaluation(evaluation_options());
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
 };

@@ -84,7 +84,7 @@ std::unique_ptr<Objective> make_student(StudentObjective student, const DistillO
     case StudentObjective::kCausal:
       return make_causal_lm();
     case StudentObjective::kClassify:
-      return make_classify();
+      return make_classify({.positive_label = options.positive_label});
   }
   throw std::logic_error("make_student: unknown student_objective");
 }
@@ -136,6 +136,10 @@ class DistillObjective : public Objective {
   }
 
   void init_from_data(const Datasets& data) override { student_->init_from_data(data); }
+  DecisionThreshold decision_threshold() const override { return student_->decision_threshold(); }
+  void set_decision_threshold(const DecisionThreshold& decision) override {
+    student_->set_decision_threshold(decision);
+  }
 
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,

@@ -88,8 +88,12 @@ DistillOptions read_distill_options(config::Section& section) {
   }
   if (section.is_documenting() || options.student_objective == StudentObjective::kClassify) {
     read_label_smoothing(section, options.label_smoothing, "student_objective: classify");
-  } else if (section.has("label_smoothing")) {
-    section.report("label_smoothing", "has no effect here, only with student_objective: classify");
+    read_positive_label(section, options.positive_label, "student_objective: classify");
+  }
+  for (const auto* key : {"label_smoothing", "positive_label"}) {
+    if (section.has(key) && options.student_objective != StudentObjective::kClassify) {
+      section.report(key, "has no effect here, only with student_objective: classify");
+    }
   }
   if (section.is_documenting()) {
     return options;

@@ -32,6 +32,7 @@ struct DistillOptions {
   LayerMap layer_map = LayerMap::kLast;
   DistillationType distillation_type = DistillationType::kSoft;  // classify
   double label_smoothing = 0;                                    // of the labels; classify
+  std::string positive_label = {};                               // as in ClassOptions; classify
   data::MaskOptions mask = {};                                   // mlm
 };
 

@@ -109,9 +109,12 @@ class Objective {
   /// `eval_loss`, lower is better, unless the objective has a better one; `train.best_by` overrides
   /// it.
   virtual std::string metric_for_best_model() const { return "eval_loss"; }
-  /// The threshold of a classifier as configured, and the metric that tunes it.
+  /// The threshold of a classifier as configured, the metric that tunes it, and the positive class,
+  /// known since `init_from_data`.
   virtual DecisionThreshold decision_threshold() const { return {}; }
-  /// Evaluates with this threshold, tuning none; one that is nullopt leaves the configured one.
+  /// Evaluates with this threshold, tuning none; one that is nullopt leaves the configured one. A
+  /// configured positive class is left too. Throws config::Error if the threshold is for another
+  /// one.
   virtual void set_decision_threshold(const DecisionThreshold& /*decision*/) {}
 
   /// Reads (and tokenises) data.train and data.evaluate. Throws config::Error if the model is

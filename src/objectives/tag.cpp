@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
@@ -7,6 +9,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
+#include "objectives/data/class_report.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/evaluation/tag_evaluation.h"
 #include "objectives/objective.h"
@@ -25,9 +28,15 @@ Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
       .labels = inputs.model.labels,
       .languages = batching::languages_of(inputs.model)};
   Datasets result;
+  std::vector<int64_t> evaluated;
   if (!inputs.data.train.empty()) {
-    const auto train = make_tagged_dataset(inputs.data.train, settings, inputs.tokenizer);
+    auto training = settings;
+    training.may_replace_labels = true;
+    const auto train = make_tagged_dataset(inputs.data.train, training, inputs.tokenizer);
     settings.labels = train->labels();
+    result.class_counts = train->class_counts();
+    result.rows =
+        std::accumulate(result.class_counts.begin(), result.class_counts.end(), int64_t{0});
     add_remarks("train", *train, result);
     result.train = train;
   }
@@ -36,9 +45,11 @@ Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
     const auto evaluate = make_tagged_dataset(inputs.data.evaluate, settings, inputs.tokenizer);
     settings.labels = evaluate->labels();
     add_remarks("evaluate", *evaluate, result);
+    evaluated = evaluate->class_counts();
     result.evaluate = evaluate;
   }
   result.labels = settings.labels;
+  report_classes({.unit = "words", .may_be_imbalanced = false}, evaluated, result);
   return result;
 }
 

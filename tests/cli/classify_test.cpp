@@ -84,6 +84,14 @@ TEST(Evaluate, ShowsClassesAndTheConfusionMatrixInOneObject) {
   const auto found = OrderedJson::parse(done.out);
   EXPECT_EQ(found["eval_accuracy"], 1.0);
   EXPECT_EQ(found["labels"], OrderedJson::array({"bad", "good"}));
+  EXPECT_EQ(found["positive_label"], "good");
+  EXPECT_NE(classes().done.err.find("[data] train: 6 rows of 2 classes: bad 3 (50.00 %), good 3"),
+            std::string::npos)
+      << classes().done.err;
+  EXPECT_NE(classes().done.err.find("[data] positive class of F1, precision, recall and ROC: good, "
+                                    "the second of two equal ones"),
+            std::string::npos)
+      << classes().done.err;
   EXPECT_EQ(found["per_class"]["good"]["support"], 3);
   EXPECT_EQ(found["confusion_matrix"], OrderedJson::array({{3, 0}, {0, 3}}));
   const auto log = test::contents(classes().model() + "/metrics.jsonl");

@@ -66,6 +66,21 @@ TEST(MetricTable, AnUnknownNameGivesTheNearest) {
       << message;
 }
 
+TEST(ClassMetrics, OfTwoClassesThePositiveOneIsScored) {
+  auto predictions = predictions_of(2, {0, 1, 1, 1}, {0, 0, 1, 1});
+  predictions.probabilities = {{0.9, 0.1}, {0.6, 0.4}, {0.3, 0.7}, {0.2, 0.8}};
+  EXPECT_DOUBLE_EQ(class_recall(predictions), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(class_precision(predictions), 1);
+  EXPECT_DOUBLE_EQ(class_average_precision(predictions), 1);
+  predictions.positive = 0;
+  EXPECT_DOUBLE_EQ(class_recall(predictions), 1);
+  EXPECT_DOUBLE_EQ(class_precision(predictions), 0.5);
+  EXPECT_DOUBLE_EQ(class_f1(predictions), 2.0 / 3);
+  predictions.probabilities[1] = {0.95, 0.05};
+  EXPECT_DOUBLE_EQ(class_average_precision(predictions), 0.5);
+  EXPECT_DOUBLE_EQ(class_roc_auc(predictions), 2.0 / 3);
+}
+
 TEST(MetricTable, ARegisteredMetricIsComputedWithTheOthers) {
   register_metric({.name = "share_of_first",
                    .description = "fraction predicted as the first class",

@@ -127,6 +127,19 @@ TEST(ModelDirectory, OtherClassesGetANewHeadOnTheOldPooler) {
             (std::vector<std::string>{"head.output.bias", "head.output.weight"}));
 }
 
+TEST(ModelDirectory, ANewHeadIsNotLoadedEvenIfItFits) {
+  const Saved saved(test::tiny_options(family_named("bert"), Head::kSequence));
+  const auto loaded = load_model(saved.folder.path(), saved.model->options(), 1, {Part::kHead});
+  EXPECT_EQ(loaded.missing_keys,
+            (std::vector<std::string>{"head.output.bias", "head.output.weight"}));
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
+  const auto made = make_model(saved.model->options(), 1);
+  EXPECT_TRUE(at::equal(made->named_parameters()["head.output.weight"],
+                        loaded.model->named_parameters()["head.output.weight"]));
+  EXPECT_TRUE(at::equal(saved.model->named_parameters()["pooler.dense.weight"],
+                        loaded.model->named_parameters()["pooler.dense.weight"]));
+}
+
 TEST(ModelDirectory, MissingAndMisshapenTensorsAreNamed) {
   const std::string name = "bert.encoder.layer.1.output.dense.weight";
   const Saved missing(test::tiny_options());

@@ -98,6 +98,25 @@ void expect_per_class(const Json& found, const Json& wanted, int64_t classes) {
   }
 }
 
+TEST(ClassEvaluation, ThePositiveClassIsScoredAndItsThresholdTuned) {
+  const Logits logits = {{1, 0}, {0, 1}, {0, 2}, {0, 3}};
+  const std::vector<int64_t> labels = {0, 0, 1, 1};
+  const auto second = class_evaluation(logits, labels);
+  EXPECT_EQ(second->details()["positive_label"], "class 1");
+  EXPECT_NEAR(second->result().at("eval_recall"), 1, 1e-9);
+  const auto first = class_evaluation(
+      logits, labels,
+      {.positive_label = "class 0", .tune_threshold = metrics::ThresholdMetric::kF1});
+  EXPECT_EQ(first->details()["positive_label"], "class 0");
+  EXPECT_NEAR(first->result().at("eval_f1"), 1, 1e-9);
+  // Halfway between softmax(0, 1)[0] = 0.2689 and softmax(0, 2)[0] = 0.1192.
+  EXPECT_NEAR(first->result().at("eval_threshold"), 0.19407, 1e-4);
+  const auto given =
+      class_evaluation(logits, labels, {.positive_label = "class 0", .threshold = 0.3});
+  EXPECT_NEAR(given->result().at("eval_recall"), 0.5, 1e-9);
+  EXPECT_FALSE(class_evaluation({{1, 0, 0}}, {0})->details().contains("positive_label"));
+}
+
 // Written by scripts/make_metrics_reference.py.
 TEST(ClassEvaluation, MetricsMatchScikitLearn) {
   for (const auto& item : evaluation_reference()["scores"]) {

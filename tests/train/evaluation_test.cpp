@@ -128,6 +128,26 @@ TEST_F(EvaluationTest, AThresholdOfTheConfigIsKeptToo) {
   EXPECT_FALSE(objectives::read_decision_threshold(small.path("none/last")).threshold);
 }
 
+TEST_F(EvaluationTest, ThePositiveClassIsSavedAndEvaluated) {
+  const test::SmallRun small;
+  const auto f1_of_class = [&](const std::string& name, const std::string& label) {
+    const auto done =
+        run_evaluation_on_directory(small.path(name), {small.path("held_out.tsv")}, {});
+    EXPECT_EQ(done.evaluation->details()["positive_label"], label);
+    return std::pair{done.evaluation->result().at("eval_f1"),
+                     done.evaluation->details()["per_class"][label]["f1"].get<double>()};
+  };
+  run_training(small.config("classify", "rarer"), {});
+  const auto rarer = objectives::read_decision_threshold(small.path("rarer/last")).positive_label;
+  const std::string other = rarer == "yes" ? "no" : "yes";
+  const auto [f1, f1_of_rarer] = f1_of_class("rarer", rarer);
+  EXPECT_EQ(f1, f1_of_rarer);
+  run_training(small.config("classify", "other", {"objective.positive_label='" + other + "'"}), {});
+  const auto [f1_chosen, f1_of_other] = f1_of_class("other", other);
+  EXPECT_EQ(f1_chosen, f1_of_other);
+  EXPECT_NE(f1_chosen, f1);
+}
+
 TEST_F(EvaluationTest, OnlyObjectivesWithExampleResultsReportTheWorst) {
   const test::SmallRun small;
   run_training(small.config("mlm", "words", {"train.duration=4 steps"}), {});

@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/percent.h"
 #include "base/string_util.h"
 #include "cli/data/data.h"
 
@@ -10,12 +11,6 @@ namespace weft::cli {
 namespace {
 
 constexpr int64_t kBarWidth = 40;
-
-std::string percent(int64_t part, int64_t whole) {
-  const double share =
-      whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  return str_cat(std::fixed, std::setprecision(share > 0 && share < 0.1 ? 4 : 2), share, " %");
-}
 
 std::string bar(int64_t count, int64_t longest) {
   return std::string(static_cast<std::size_t>((count * kBarWidth + longest - 1) / longest), '#');
@@ -53,10 +48,10 @@ std::string show_store(const data::StoreStatistics& statistics, bool knows_unkno
   std::string shown = show_lengths("documents", statistics.documents) +
                       show_lengths("sentences", statistics.sentences);
   shown += str_cat("  repeated sentences: ", with_commas(statistics.repeated), " (",
-                   percent(statistics.repeated, statistics.sentences.count()), ")\n");
+                   format_percent(statistics.repeated, statistics.sentences.count()), ")\n");
   if (knows_unknown) {
     shown += str_cat("  unknown tokens: ", with_commas(statistics.unknown), " (",
-                     percent(statistics.unknown, tokens), ")\n");
+                     format_percent(statistics.unknown, tokens), ")\n");
   }
   return shown;
 }
@@ -73,16 +68,16 @@ std::string show_dataset(const data::DatasetStatistics& statistics,
   shown += show_lengths("sequences", statistics.sequences);
   shown += str_cat("  tokens: ", with_commas(tokens),
                    ", including special tokens; unknown: ", with_commas(statistics.unknown), " (",
-                   percent(statistics.unknown, tokens), ")\n");
+                   format_percent(statistics.unknown, tokens), ")\n");
   if (statistics.targets > 0) {
     shown += str_cat("  tokens in the loss: ", with_commas(statistics.targets), " (",
-                     percent(statistics.targets, tokens), ")\n");
+                     format_percent(statistics.targets, tokens), ")\n");
   }
   for (const auto& [label, count] : statistics.labels) {
     const auto index = static_cast<std::size_t>(label);
     const std::string name = index < labels.size() ? labels[index] : str_cat(label);
     shown += str_cat("  class ", name, ": ", with_commas(count), " (",
-                     percent(count, statistics.sequences.count()), ")\n");
+                     format_percent(count, statistics.sequences.count()), ")\n");
   }
   return shown;
 }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -26,15 +25,6 @@ Json named(const std::vector<double>& numbers, const std::vector<std::string>& l
     json[name_of(labels, i)] = numbers[i];
   }
   return json;
-}
-
-/// The most likely class; of two, the second from the threshold on.
-std::size_t answer_chosen(const std::vector<double>& scores,
-                          const objectives::DecisionThreshold& decision) {
-  if (decision.threshold && scores.size() == 2) {
-    return scores[1] >= *decision.threshold ? 1 : 0;
-  }
-  return static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
 }
 
 Json several(const std::vector<double>& scores,
@@ -109,7 +99,7 @@ Json prediction_json(const inference::Prediction& prediction,
   } else if (model.is_multi_label) {
     line = several(prediction.scores, labels, decision);
   } else {
-    const auto best = answer_chosen(prediction.scores, decision);
+    const auto best = static_cast<std::size_t>(decision.predicted_class(prediction.scores, labels));
     line["label"] = name_of(labels, best);
     line["score"] = prediction.scores[best];
     line["scores"] = named(prediction.scores, labels);

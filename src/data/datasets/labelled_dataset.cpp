@@ -125,6 +125,7 @@ class TableDataset : public LabelledDataset {
 
   void add_target(const LabelledPart& part, int64_t index, Example& example) const;
   void read_labels(const std::vector<DataItem>& items);
+  std::vector<std::string> labels_of_rows() const;
   void read_value_names(const std::vector<DataItem>& items);
   void prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
   uint64_t hash() const;
@@ -178,14 +179,12 @@ void TableDataset::read_labels(const std::vector<DataItem>& items) {
   if (settings_.label_format.is_regression) {
     return read_value_names(items);
   }
-  if (!settings_.labels.empty()) {
-    labels_.emplace(settings_.labels);
-    return;
-  }
-  if (!items.front().labels.empty()) {
-    labels_.emplace(items.front().labels);
-    return;
-  }
+  const auto& columns = items.front().labels;
+  labels_.emplace(choose_labels(settings_.labels, columns.empty() ? labels_of_rows() : columns,
+                                settings_.may_replace_labels));
+}
+
+std::vector<std::string> TableDataset::labels_of_rows() const {
   std::set<std::string, std::less<>> names;
   for (const LabelledPart& part : parts_) {
     for (int64_t label = 0; label < part.rows.labels.size(); ++label) {
@@ -195,7 +194,7 @@ void TableDataset::read_labels(const std::vector<DataItem>& items) {
       }
     }
   }
-  labels_.emplace(sorted_labels({names.begin(), names.end()}));
+  return sorted_labels({names.begin(), names.end()});
 }
 
 void TableDataset::prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer) {

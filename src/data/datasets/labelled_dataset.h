@@ -18,6 +18,7 @@ struct LabelledSettings {
   bool has_token_type_ids = true;
   LabelFormat label_format = {};
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
+  bool may_replace_labels = false;       // by the classes of the data if these are not all known
   /// Language names in id order, for models with language ids: these are the token types.
   std::vector<std::string> languages = {};
 };

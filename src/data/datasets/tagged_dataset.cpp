@@ -43,7 +43,10 @@ class SentenceDataset : public TaggedDataset {
       part.language = language_id(item.language, settings.languages, item.path);
       part.rows = read_tagged_rows(item);
     }
-    labels_.emplace(settings.labels.empty() ? collect_tag_labels(parts_) : settings.labels);
+    const bool is_known =
+        !settings.labels.empty() &&
+        (!settings.may_replace_labels || has_all_tags(Labels(settings.labels), parts_));
+    labels_.emplace(is_known ? settings.labels : collect_tag_labels(parts_));
     inside_tags_ = inside_tags(*labels_);
     prepare_parts(items, tokenizer);
   }
@@ -77,6 +80,19 @@ class SentenceDataset : public TaggedDataset {
   std::string location(int64_t epoch, int64_t item) const override {
     const auto entry = mixture_->locate(epoch, item);
     return parts_[entry.part].rows.location(sequence_at(entry).first_word);
+  }
+
+  std::vector<int64_t> class_counts() const override {
+    std::vector<int64_t> counts(labels_->names().size());
+    for (const TaggedPart& part : parts_) {
+      for (const TaggedSequence& sequence : part.sequences) {
+        for (int64_t word = 0; word < sequence.words; ++word) {
+          const int32_t tag = part.tags[static_cast<std::size_t>(sequence.first_word + word)];
+          ++counts[static_cast<std::size_t>(tag)];
+        }
+      }
+    }
+    return counts;
   }
 
   std::vector<std::string> words(int64_t epoch, int64_t item) const override {

@@ -19,6 +19,7 @@ struct TaggedSettings {
   /// tokens after the first, if the data have that tag.
   bool label_all_tokens = false;
   std::vector<std::string> labels = {};  // known tags in order; empty: those of the data
+  bool may_replace_labels = false;       // by the tags of the data if these are not all known
   /// Language names in id order, for models with language ids: these are the token types.
   std::vector<std::string> languages = {};
 };
@@ -28,6 +29,8 @@ class TaggedDataset : public Dataset {
  public:
   /// Tags in id order.
   virtual const std::vector<std::string>& labels() const = 0;
+  /// Number of words per tag, without the weights of the data items.
+  virtual std::vector<int64_t> class_counts() const = 0;
   /// Words of an item that have a tag in this epoch: without those that were truncated or that the
   /// tokenizer maps to no piece.
   virtual std::vector<std::string> words(int64_t epoch, int64_t item) const = 0;

@@ -215,14 +215,12 @@ class ImageSet : public ImageDataset {
     if (settings_.mask) {
       return;
     }
-    names_ = settings_.labels;
-    if (names_.empty()) {
-      std::set<std::string> found;
-      for (const auto& part : parts_) {
-        found.insert(part.source->labels().begin(), part.source->labels().end());
-      }
-      names_ = sorted_labels({found.begin(), found.end()});
+    std::set<std::string> found;
+    for (const auto& part : parts_) {
+      found.insert(part.source->labels().begin(), part.source->labels().end());
     }
+    names_ = choose_labels(settings_.labels, sorted_labels({found.begin(), found.end()}),
+                           settings_.may_replace_labels);
     const Labels labels(names_);
     for (auto& part : parts_) {
       for (std::size_t i = 0; i < part.source->labels().size(); ++i) {

@@ -21,6 +21,7 @@ struct ImageSettings {
   std::optional<AugmentOptions> augment = std::nullopt;   // in training only
   std::optional<MaskedImageOptions> mask = std::nullopt;  // hides patches; labels are ignored
   std::vector<std::string> labels = {};  // known class names in order; empty: those of the data
+  bool may_replace_labels = false;       // by the classes of the data if these are not all known
   uint64_t seed = 1;
 };
 

@@ -180,6 +180,13 @@ std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts
   return names;
 }
 
+bool has_all_tags(const Labels& labels, const std::vector<TaggedPart>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const TaggedPart& part) {
+    const auto ids = ids_of_names(part.rows, labels);
+    return std::find(ids.begin(), ids.end(), -1) == ids.end();
+  });
+}
+
 void tokenize_and_truncate(TaggedPart& part,
                            const DataItem& item,
                            const TaggedSettings& settings,

@@ -40,6 +40,9 @@ struct TaggedPart {
 /// Collects the tags of all parts in order, for a model without known tags.
 std::vector<std::string> collect_tag_labels(const std::vector<TaggedPart>& parts);
 
+/// Whether `labels` has the tags of all parts.
+bool has_all_tags(const Labels& labels, const std::vector<TaggedPart>& parts);
+
 /// Fills all but `name`, `rows` and `language`; the sequences are those of the sentences that the
 /// item reads. `max_tokens`: maximum pieces of a sequence. Throws data::Error naming the word: an
 /// unknown tag.

@@ -179,11 +179,17 @@ std::string mismatch(const SafetensorsShards& files,
 
 WeightAssignment assign_weights(const SafetensorsShards& files,
                                 const ModelOptions& options,
-                                const std::set<Part>& may_be_missing) {
+                                const std::set<Part>& may_be_missing,
+                                const std::set<Part>& new_parts) {
   WeightAssignment result;
   std::set<std::string> used;
   for (auto& wanted : weight_map(options)) {
     const auto name = stored_name(files, wanted, options);
+    if (new_parts.contains(wanted.part)) {
+      result.missing_keys.insert(wanted.parameter);
+      used.insert(name.value_or(wanted.name));
+      continue;
+    }
     const auto wrong = mismatch(files, wanted, name);
     const bool may_miss = wanted.is_optional && !name;
     if (!wrong.empty() && !may_miss && !may_be_missing.contains(wanted.part)) {

@@ -46,10 +46,11 @@ struct WeightAssignment {
 };
 
 /// Finds each tensor of the model under any of its name_aliases and checks shapes and dtypes. Parts
-/// that may be missing are used only if they are complete and fit. Throws formats::Error naming the
-/// file and the tensor.
+/// that may be missing are used only if they are complete and fit; parts that are new are not used
+/// at all. Throws formats::Error naming the file and the tensor.
 WeightAssignment assign_weights(const SafetensorsShards& files,
                                 const ModelOptions& options,
-                                const std::set<Part>& may_be_missing);
+                                const std::set<Part>& may_be_missing,
+                                const std::set<Part>& new_parts = {});
 
 }  // namespace weft::models

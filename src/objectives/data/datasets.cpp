@@ -8,6 +8,7 @@
 #include "data/text/near_duplicates.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "objectives/data/class_report.h"
 
 namespace weft::objectives {
 
@@ -64,9 +65,11 @@ Datasets image_datasets(const DatasetInputs& inputs,
     settings.labels = inputs.model.labels;
   }
   Datasets result;
+  std::vector<int64_t> evaluated;
   if (!inputs.data.train.empty()) {
     auto training = settings;
     training.augment = inputs.data.augment;
+    training.may_replace_labels = true;
     const auto train = data::make_image_dataset(inputs.data.train, training);
     settings.labels = train->labels();
     result.class_counts = train->class_counts();
@@ -78,9 +81,13 @@ Datasets image_datasets(const DatasetInputs& inputs,
     const auto evaluate = data::make_image_dataset(inputs.data.evaluate, settings);
     settings.labels = evaluate->labels();
     add_remarks("evaluate", *evaluate, result);
+    evaluated = evaluate->class_counts();
     result.evaluate = evaluate;
   }
   result.labels = settings.labels;
+  if (!mask) {
+    report_classes({.unit = "images"}, evaluated, result);
+  }
   return result;
 }
 
@@ -96,9 +103,12 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
     settings.labels = inputs.model.labels;
   }
   Datasets result;
+  std::vector<int64_t> evaluated;
   std::shared_ptr<const data::LabelledDataset> train_texts;
   if (!inputs.data.train.empty()) {
-    const auto train = make_labelled_dataset(inputs.data.train, settings, inputs.tokenizer);
+    auto training = settings;
+    training.may_replace_labels = true;
+    const auto train = make_labelled_dataset(inputs.data.train, training, inputs.tokenizer);
     settings.labels = train->labels();
     add_remarks("train", *train, result);
     train_texts = train;
@@ -116,9 +126,15 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
         result.warnings.push_back(*warning);
       }
     }
+    evaluated = evaluate->class_counts();
     result.evaluate = evaluate;
   }
   result.labels = settings.labels;
+  if (!label_format.is_regression) {
+    const bool is_single_label = !label_format.is_multi_label;
+    report_classes({.may_be_imbalanced = is_single_label, .may_be_numbers = is_single_label},
+                   evaluated, result);
+  }
   return result;
 }
 

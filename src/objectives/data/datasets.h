@@ -23,14 +23,15 @@ struct Datasets {
   std::shared_ptr<const data::Dataset> evaluate;  // or nullptr
   std::vector<std::string> labels;                // class names, for classification
   std::vector<std::string> label_meanings;  // of each label, for previews; empty: class or number
-  std::vector<int64_t> class_counts;        // rows of `train` per class
-  int64_t rows = 0;                         // of `train`
+  std::vector<int64_t> class_counts;        // rows, or words, of `train` per class
+  int64_t rows = 0;                         // of `train`; or words
+  std::string positive_label;               // of two classes; empty: there is none
   std::vector<std::string> remarks;         // for the log
   std::vector<std::string> warnings;        // for the log: possible mistakes
 };
 
 /// What datasets are made of. Class names already known (init_from of a classifier) are
-/// `model.labels`.
+/// `model.labels`; training data with other classes replace them.
 struct DatasetInputs {
   const data::DataOptions& data;
   const models::ModelOptions& model;

@@ -1,11 +1,11 @@
 #include "objectives/evaluation/class_evaluation.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "metrics/metric.h"
 #include "metrics/ranking_metrics.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "objectives/evaluation/eval_prediction.h"
 
 namespace weft::objectives {
@@ -53,18 +53,11 @@ class ClassificationEvaluation : public PredictionEvaluation {
     return options_.tune_threshold;
   }
   std::optional<double> threshold() const { return options_.threshold; }
+  const std::string& positive_label() const { return options_.positive_label; }
 
  private:
   ClassOptions options_;
 };
-
-/// The most likely class or, with two classes and a threshold, the second from the threshold on.
-int64_t choice(const std::vector<double>& probabilities, const std::optional<double>& threshold) {
-  if (threshold && probabilities.size() == 2) {
-    return probabilities[1] >= *threshold ? 1 : 0;
-  }
-  return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
-}
 
 class ClassEvaluation : public ClassificationEvaluation<metrics::ClassPredictions> {
  public:
@@ -74,6 +67,9 @@ class ClassEvaluation : public ClassificationEvaluation<metrics::ClassPrediction
   Json details() const override {
     const auto scored = score_examples().predictions;
     Json details = {{"labels", labels()}, {"per_class", Json::object()}};
+    if (scored.classes == 2) {
+      details["positive_label"] = label_name(scored.positive);
+    }
     for (int64_t id = 0; id < scored.classes; ++id) {
       details["per_class"][label_name(id)] =
           metrics::score_json(scored.counts.class_scores(id), scored.counts.support(id));
@@ -102,13 +98,17 @@ class ClassEvaluation : public ClassificationEvaluation<metrics::ClassPrediction
       predictions.losses.push_back(cross_entropy_of(row.outputs, row.label));
       predictions.logits.push_back(std::move(row.outputs));
     }
-    auto decision = threshold();
+    DecisionThreshold decision{.threshold = threshold(), .positive_label = positive_label()};
+    predictions.positive = decision.positive_class(labels());
     if (const auto metric = tuned_by()) {
-      decision = metrics::best_threshold(predictions.is_label(1), predictions.scores(1), *metric);
+      decision.threshold =
+          metrics::best_threshold(predictions.is_label(predictions.positive),
+                                  predictions.scores(predictions.positive), *metric);
     }
-    scored.threshold = decision.value_or(0.5);
+    scored.threshold = decision.threshold.value_or(0.5);
     for (std::size_t i = 0; i < predictions.labels.size(); ++i) {
-      predictions.predictions.push_back(choice(predictions.probabilities[i], decision));
+      predictions.predictions.push_back(
+          decision.predicted_class(predictions.probabilities[i], labels()));
       predictions.counts.add(predictions.labels[i], predictions.predictions[i]);
     }
     return scored;

@@ -33,6 +33,15 @@ void read_label_smoothing(config::Section& section, double& smoothing, std::stri
        .only_if = only_if});
 }
 
+void read_positive_label(config::Section& section, std::string& label, std::string_view only_if) {
+  section.read(
+      "positive_label", label,
+      {.help = "The positive one of two classes: precision, recall, F1, ROC, average "
+               "precision and the decision threshold are about it. Empty: the rarer one in "
+               "the training data. Saved with the checkpoint for predict and evaluate.",
+       .only_if = only_if});
+}
+
 ClassOptions read_class_options(config::Section& section) {
   static const config::Choices<std::optional<metrics::ThresholdMetric>> kMetrics = {
       {"none", std::nullopt},
@@ -44,9 +53,13 @@ ClassOptions read_class_options(config::Section& section) {
                {.help = "Multi-label classification: a text may have any number of classes, each "
                         "decided independently."});
   read_loss(section, options);
+  read_positive_label(section, options.positive_label);
+  if (options.multi_label && !options.positive_label.empty()) {
+    section.fail("positive_label", "has no effect with multi_label: true, omit it");
+  }
   section.read("threshold", options.threshold,
-               {.help = "Decision threshold: minimum probability to predict a class (the second of "
-                        "two classes, or each class with multi_label). null: 0.5.",
+               {.help = "Decision threshold: minimum probability to predict a class (the "
+                        "positive one of two classes, or each class with multi_label). null: 0.5.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true, .is_max_exclusive = true}});
   section.read_choice(
       "tune_threshold", options.tune_threshold, kMetrics,

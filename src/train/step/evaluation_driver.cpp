@@ -78,8 +78,8 @@ Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema) const {
 void EvaluationDriver::update(TrainState& state, const Metrics& metrics) {
   evaluated_step_ = state.progress.steps;
   if (const auto tuned = metrics.find("eval_threshold"); tuned != metrics.end()) {
-    state.decision = {.threshold = tuned->second,
-                      .tuned_by = components_.objective->decision_threshold().tuned_by};
+    state.decision = components_.objective->decision_threshold();
+    state.decision.threshold = tuned->second;
   }
   scored_before_ = state.scored;
   if (const auto found = metrics.find(metric_); found != metrics.end()) {

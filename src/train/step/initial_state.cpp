@@ -18,7 +18,8 @@ TrainState first_state(const RunConfig& config,
   state.data = components.data.train->fingerprint();
   state.evaluation_data = components.data.evaluate ? components.data.evaluate->fingerprint() : 0;
   state.versions = versions();
-  state.decision.threshold = components.objective->decision_threshold().threshold;
+  const auto decision = components.objective->decision_threshold();
+  state.decision = {.threshold = decision.threshold, .positive_label = decision.positive_label};
   return state;
 }
 
@@ -68,6 +69,7 @@ TrainState initial_state(const RunConfig& config,
   if (state.versions != fresh.versions) {
     log::warning(str_cat("[run] ", fresh.versions, ", before ", state.versions));
   }
+  state.decision.positive_label = fresh.decision.positive_label;
   state.precision = fresh.precision;
   state.threads = fresh.threads;
   state.evaluation_data = fresh.evaluation_data;

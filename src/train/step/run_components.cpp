@@ -1,5 +1,6 @@
 #include "train/step/run_components.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -11,6 +12,7 @@
 #include "data/datasets/language_dataset.h"
 #include "data/datasets/parallel_dataset.h"
 #include "data/images/image_format.h"
+#include "data/labels.h"
 #include "data/tokenizer_options.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
@@ -80,6 +82,19 @@ std::shared_ptr<const data::Tokenizer> tokenizer_of_model(const RunConfig& confi
   return tokenizer;
 }
 
+/// The head if it is of other classes than that of init_from, which is then not loaded.
+std::set<models::Part> parts_for_other_classes(const models::ModelOptions& initial,
+                                               const models::ModelOptions& wanted) {
+  if (initial.head != wanted.head || initial.labels.empty() || wanted.labels.empty() ||
+      initial.labels == wanted.labels) {
+    return {};
+  }
+  log::warning(str_cat("[model] the classes of the data (", data::abbreviated(wanted.labels),
+                       ") differ from those of init_from (", data::abbreviated(initial.labels),
+                       "): the classification head is newly initialised"));
+  return {models::Part::kHead};
+}
+
 models::LoadedModel make_model(const RunConfig& config,
                                const models::ModelOptions& options,
                                const std::optional<std::string>& checkpoint) {
@@ -91,7 +106,9 @@ models::LoadedModel make_model(const RunConfig& config,
             .loaded_tensors = {}};
   }
   const auto directory = checkpoint ? *checkpoint : models::model_directory(*config.init_from);
-  auto loaded = models::load_model(directory, options, seed);
+  const auto new_parts =
+      checkpoint ? std::set<models::Part>() : parts_for_other_classes(config.model, options);
+  auto loaded = models::load_model(directory, options, seed, new_parts);
   if (checkpoint && !loaded.missing_keys.empty()) {
     throw UserError(str_cat(directory, ": missing keys: ", loaded.missing_keys.front()));
   }
@@ -150,6 +167,16 @@ void set_prompt(const RunConfig& config,
   const bool has_pairs =
       options.is_prefix_lm && config.objective->reads_pairs(config.data, options);
   options.prefix_end_id = has_pairs ? data::separator_id(tokenizer) : -1;
+}
+
+/// Says that the head of init_from is kept for data with a part of its classes.
+void log_unused_classes(const std::string& init_from, const objectives::Datasets& data) {
+  const auto classes = static_cast<int64_t>(data.labels.size());
+  const auto unused = std::count(data.class_counts.begin(), data.class_counts.end(), 0);
+  if (unused > 0 && unused < classes) {
+    log::info(str_cat("[model] the data have ", classes - unused, " of the ", classes,
+                      " classes of ", init_from, ": its classification head is kept"));
+  }
 }
 
 /// The decoder begins with the language token of its text (mBART). If all texts share one,
@@ -365,6 +392,9 @@ RunComponents prepare_run(const RunConfig& whole_config,
     options.labels = components.data.labels;
   }
   components.objective->init_from_data(components.data);
+  if (config.init_from && options.labels == config.model.labels) {
+    log_unused_classes(*config.init_from, components.data);
+  }
   const auto loaded = make_model(config, options, checkpoint);
   components.model = loaded.model;
   if (!models::is_known_to_transformers(components.model->options())) {

@@ -112,13 +112,8 @@ TEST_F(SplitCommand, SaysWhatItCannotSplit) {
   EXPECT_TRUE(contains(refusal({work_ / "images"}, {"--test", "1"}),
                        "images: a folder; images are split without copying them"));
   EXPECT_TRUE(contains(refusal({write("x.txt", "a\n")}, {"--test", "1"}),
-<<<<<<< HEAD
                        "x.txt: must be a csv, tsv or jsonl file"));
-  const auto first = write("x.tsv", table('\t', "\n"));
-=======
-                       "x.txt: not a table, must be a csv, tsv or jsonl file"));
   const auto first = write("x.tsv", rows_with_duplicates('\t', "\n"));
->>>>>>> splits
   EXPECT_TRUE(contains(refusal({first, write("y.tsv", "text\tlabel\na\tb\n")}, {"--test", "1"}),
                        "y.tsv: other columns or format than the first file"));
   EXPECT_TRUE(contains(refusal({first}, {"--test", "1.5"}),

@@ -72,6 +72,16 @@ TEST_F(TaggedDatasetTest, LabelsTheFirstPieceOfEachWord) {
   EXPECT_TRUE(dataset->remarks().empty());
 }
 
+TEST_F(TaggedDatasetTest, OtherTagsReplaceTheKnownOnes) {
+  const auto data = item("x.conll", "a##x O\nb B-P\n\nc##x##y\tO\n");
+  TaggedSettings settings{.labels = {"O", "B-Q"}, .may_replace_labels = true};
+  EXPECT_EQ(make({data}, settings)->labels(), (WordList{"B-P", "O"}));
+  EXPECT_EQ(make({data}, settings)->class_counts(), (Ids{1, 2}));
+  settings.labels = {"O", "B-Q", "B-P"};
+  EXPECT_EQ(make({data}, settings)->labels(), settings.labels);
+  EXPECT_EQ(make({data}, settings)->class_counts(), (Ids{2, 0, 1}));
+}
+
 TEST_F(TaggedDatasetTest, LabelsAllPiecesWithTheInnerTag) {
   const auto dataset =
       make({item("x.conll", "a##x B-P\nb##y I-P\nc##x O\nd##x B-Q\n")}, {.label_all_tokens = true});

@@ -112,6 +112,8 @@ TEST_F(ImageDatasetTest, MistakesNameTheirPlace) {
   known.labels = {"old", "older"};
   EXPECT_EQ(message_of([&] { make_image_dataset({item("other")}, known); }).substr(0, 21),
             "other/new/1.pgm: 'new");
+  known.may_replace_labels = true;
+  EXPECT_EQ(make_image_dataset({item("other")}, known)->labels(), std::vector<std::string>{"new"});
   folder_.write("x.bin2", "abc");
   EXPECT_NE(message_of([&] { make_image_dataset({item("x.bin2")}, settings(4, 2)); }), "");
 }

@@ -61,6 +61,49 @@ TEST(Datasets, ClassesOfTheModelKeepTheirOrder) {
   EXPECT_EQ(data.train->example(0, 0).label, 0);
 }
 
+TEST(Datasets, TrainingDataWithOtherClassesReplaceThoseOfTheModel) {
+  Files files;
+  files.labels = {"yes", "never"};
+  const auto data = files.read(make_classify(), "rows.tsv");
+  EXPECT_EQ(data.labels, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(data.evaluate->example(0, 0).label, 1);
+  files.labels = {"yes", "no", "never"};
+  EXPECT_EQ(files.read(make_classify(), "rows.tsv").labels, files.labels);
+}
+
+TEST(Datasets, ThePositiveClassIsTheConfiguredOneOrTheRarer) {
+  const Files files;
+  const auto positive = [&](const std::string& label, const std::string& name = "rows.tsv") {
+    return files.read(make_classify({.positive_label = label}), name).positive_label;
+  };
+  EXPECT_EQ(positive(""), "no");
+  EXPECT_EQ(positive("yes"), "yes");
+  files.folder.write("even.tsv", "label\ttext\nyes\tgood film\nno\tbad film film\n");
+  EXPECT_EQ(positive("", "even.tsv"), "yes");
+  EXPECT_EQ(
+      test::message_of<config::Error>([&] { positive("yess"); }),
+      "objective.positive_label: 'yess' is not one of the classes no, yes, did you mean 'yes'?");
+  files.folder.write("three.tsv", "label\ttext\na\tgood\nb\tbad\nc\tfilm\n");
+  EXPECT_EQ(positive("", "three.tsv"), "");
+  EXPECT_EQ(
+      test::message_of<config::Error>([&] { positive("a", "three.tsv"); }),
+      "objective.positive_label: 'a', but there are 3 classes; allowed with two classes only");
+}
+
+TEST(Datasets, AThresholdIsForThePositiveClassOfTheModel) {
+  const auto objective = make_classify({.positive_label = "no"});
+  objective->set_decision_threshold({.threshold = 0.3, .positive_label = "no"});
+  EXPECT_EQ(objective->decision_threshold().positive_label, "no");
+  EXPECT_EQ(test::message_of<config::Error>([&] {
+              objective->set_decision_threshold({.threshold = 0.3, .positive_label = "yes"});
+            }),
+            "objective.positive_label: 'no', but the threshold of the model is for 'yes'; omit the "
+            "key");
+  const auto plain = make_classify();
+  plain->set_decision_threshold({.positive_label = "no"});
+  EXPECT_EQ(plain->decision_threshold().positive_label, "no");
+}
+
 TEST(Datasets, RegressionReadsNumbers) {
   const auto data = Files().read(make_regress(), "values.tsv");
   EXPECT_EQ(data.train->example(0, 1).values, std::vector<double>{-1});

@@ -30,6 +30,7 @@ TEST(ClassOptions, ReadTheirKeys) {
   EXPECT_EQ(read_class_keys({{"threshold", "0.3"}}).threshold, 0.3);
   EXPECT_FALSE(read_class_keys({}).threshold);
   EXPECT_FALSE(read_class_keys({}).tune_threshold);
+  EXPECT_EQ(read_class_keys({{"positive_label", "1"}}).positive_label, "1");
 }
 
 TEST(ClassOptions, RefuseWhatCannotGoTogether) {
@@ -38,6 +39,9 @@ TEST(ClassOptions, RefuseWhatCannotGoTogether) {
             std::string::npos);
   EXPECT_NE(mistake({{"threshold", "0.3"}, {"tune_threshold", "f1"}})
                 .find("objective.tune_threshold: cannot be combined with threshold"),
+            std::string::npos);
+  EXPECT_NE(mistake({{"multi_label", "true"}, {"positive_label", "a"}})
+                .find("objective.positive_label: has no effect with multi_label: true"),
             std::string::npos);
   EXPECT_EQ(read_class_keys({{"class_weights", "balanced"}, {"label_smoothing", "0.1"}})
                 .class_weights.word,

@@ -1,12 +1,14 @@
 // Fine-tuning features in complete runs: freezing, layer-wise learning rates, EMA, early stopping.
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/log.h"
 #include "formats/safetensors.h"
+#include "models/directory.h"
 #include "support/config.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cost/cost.h"
@@ -60,6 +62,30 @@ class FineTuningTest : public ::testing::Test {
       }
     }
     return names;
+  }
+
+  /// Parameters of the trained run `base`.
+  torch::OrderedDict<std::string, at::Tensor> parameters_of_base() {
+    train(small_.config("classify", "base"));
+    const auto directory = small_.path("base/last");
+    return models::load_model(directory, models::read_model_config(directory), 0)
+        .model->named_parameters();
+  }
+
+  /// A model made from that of the run `base` for rows of these classes, and the log.
+  std::pair<std::shared_ptr<models::Model>, std::string> tuned_on(const std::string& rows) {
+    small_.folder().write("other.tsv", "text\tlabel\n" + rows);
+    const auto config = read_run_config(config::Document::parse(
+        "init_from: " + small_.path("base") + "\ndata: {train: [{path: " +
+            small_.path("other.tsv") + "}]}\nobjective: {type: classify}\n" +
+            "train: {duration: 1 steps, batch_tokens: 96, evaluate_every: never}\n" +
+            "run: {directory: " + small_.path("tuned") + "}\n",
+        "tuned.yaml"));
+    log::set_level(log::Level::kInfo);
+    test::CapturedStderr captured;
+    const auto model = prepare_run(config, std::nullopt, at::kCPU).model;
+    log::set_level(log::Level::kError);
+    return {model, captured.take()};
   }
 
   test::SmallRun small_;
@@ -134,6 +160,44 @@ TEST_F(FineTuningTest, AWarmupInStepsMayBeTooLongForItsEpochs) {
             std::string::npos)
       << message;
   EXPECT_TRUE(small_.metrics("run").empty());
+}
+
+TEST_F(FineTuningTest, OtherClassesGetANewHeadOnTheEncoderOfInitFrom) {
+  const auto base = parameters_of_base();
+  const auto is_kept = [&](const models::Model& model, const std::string& name) {
+    return at::equal(model.named_parameters()[name], base[name]);
+  };
+  const auto [other, log] = tuned_on("fox\tup\nhill\tdown\n");
+  EXPECT_EQ(other->options().labels, (Words{"down", "up"}));
+  EXPECT_FALSE(is_kept(*other, "head.output.weight"));
+  EXPECT_TRUE(is_kept(*other, "pooler.dense.weight"));
+  EXPECT_TRUE(is_kept(*other, "layers.1.attention.qkv.weight"));
+  EXPECT_NE(log.find("[model] the classes of the data (down, up) differ from those of init_from "
+                     "(no, yes): the classification head is newly initialised"),
+            std::string::npos)
+      << log;
+  EXPECT_NE(log.find("missing keys, newly initialised: head.output.bias, head.output.weight"),
+            std::string::npos)
+      << log;
+  EXPECT_EQ(tuned_on("fox\tup\nhill\tdown\nred\tyes\n").first->options().labels,
+            (Words{"down", "up", "yes"}));
+}
+
+TEST_F(FineTuningTest, KnownClassesKeepTheHeadOfInitFrom) {
+  const auto base = parameters_of_base();
+  const auto [same, log] = tuned_on("fox\tyes\nhill\tno\n");
+  EXPECT_EQ(same->options().labels, (Words{"no", "yes"}));
+  EXPECT_TRUE(
+      at::equal(same->named_parameters()["head.output.weight"], base["head.output.weight"]));
+  EXPECT_EQ(log.find("newly initialised"), std::string::npos) << log;
+  EXPECT_EQ(log.find("head is kept"), std::string::npos) << log;
+  const auto [part, remarks] = tuned_on("fox\tyes\n");
+  EXPECT_TRUE(
+      at::equal(part->named_parameters()["head.output.weight"], base["head.output.weight"]));
+  EXPECT_NE(remarks.find("the data have 1 of the 2 classes of " + small_.path("base") +
+                         ": its classification head is kept"),
+            std::string::npos)
+      << remarks;
 }
 
 TEST_F(FineTuningTest, AllOfItResumesBitForBitInFp32) {
