@@ -1,6 +1,7 @@
 #include "objectives/objective_registry.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -69,9 +70,12 @@ std::vector<std::string> types_with(std::string_view key) {
 
 void refuse_foreign_keys(const config::Section& section, const ObjectiveDefinition& chosen) {
   const auto own = keys_of(chosen);
+  std::set<std::string> refused;  // keys of other types; of a section not those below it
   for (const auto& definition : objective_definitions()) {
     for (const auto& key : keys_of(definition).keys) {
-      if (section.has(key.path) && own.find(key.path) == nullptr) {
+      const auto parent = key.path.substr(0, key.path.find('.'));
+      if (section.has(key.path) && own.find(key.path) == nullptr && !refused.contains(parent) &&
+          refused.insert(key.path).second) {
         section.report(key.path, str_cat("belongs to objectives of type ",
                                          join_alternatives(types_with(key.path)), ", this one is ",
                                          chosen.name));

@@ -48,7 +48,9 @@ TEST(Adapters, ImportReportsAMissingBase) {
               run_import({kAdapterReference + "adapter", "--output", folder.path("merged")});
             }),
             kAdapterReference +
-                "adapter: its base 'base' was not found: give its directory with --base DIR");
+                "adapter: its base 'base' was not found: give its directory with --base DIR; a "
+                "model of the Hugging Face Hub is downloaded with `hf download base --local-dir "
+                "base`");
   EXPECT_NE(
       test::message_of<UserError>([&] {
         run_import({kAdapterReference + "base", "--base", "x", "--output", folder.path("merged")});

@@ -41,10 +41,11 @@ std::string part_of(std::string_view input, int part) {
 }
 
 void detail::check_message(std::string_view message) {
-  if (message.empty() || message.size() > kLongestMessage ||
-      message.find('\n') != std::string_view::npos || utf8::first_invalid(message)) {
-    throw std::logic_error(
-        str_cat("a message that is no line of text: '", message.substr(0, 300), "'"));
+  for (const auto line : split(message, '\n')) {  // a line for each error of a config
+    if (line.empty() || line.size() > kLongestMessage || utf8::first_invalid(line)) {
+      throw std::logic_error(
+          str_cat("a message without lines of text: '", message.substr(0, 300), "'"));
+    }
   }
 }
 

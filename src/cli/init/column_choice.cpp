@@ -11,7 +11,7 @@ using data::ColumnProfile;
 using Names = std::vector<std::string>;
 using Predicate = std::function<bool(const ColumnProfile&)>;
 
-constexpr std::size_t kMaxClasses = 200;
+constexpr int64_t kMaxClasses = 200;
 constexpr double kMaxWordsOfClass = 5;
 
 const Names kTextNames = {"text",   "sentence", "sentence1", "premise",  "question1",
@@ -60,9 +60,9 @@ const ColumnProfile* lowest(const data::TableProfile& table,
 bool has_text(const ColumnProfile& column) { return column.filled > 0 && !column.is_numeric(); }
 
 bool has_class_names(const ColumnProfile& column) {
-  return !column.has_more_values && column.values.size() >= 2 &&
-         column.values.size() <= kMaxClasses &&
-         static_cast<int64_t>(column.values.size()) <= std::max<int64_t>(2, column.filled / 2) &&
+  const auto distinct = static_cast<int64_t>(column.values.size());
+  return !column.has_more_values && distinct >= 2 && distinct <= kMaxClasses &&
+         distinct < column.filled && distinct <= std::max<int64_t>(2, column.filled / 2) &&
          column.mean_words() < kMaxWordsOfClass;
 }
 

@@ -20,6 +20,8 @@ constexpr std::string_view kSplit =
     "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during training, and for the "
     "final test\n";
 
+constexpr std::string_view kLinearTraining = "train: {duration: 10 epochs}\n";
+
 [[noreturn]] void fail_columns(const std::string& path,
                                const data::TableProfile& table,
                                const std::string& what) {
@@ -64,6 +66,9 @@ void init_labelled(const InitRequest& request,
                                 "fine-tunes a pretrained encoder\n");
   draft.write_data(item, std::string(kSplit));
   draft.write(has_classes ? "objective: {type: classify}\n" : "objective: {type: regress}\n");
+  if (is_linear && draft.is_from_scratch()) {
+    draft.write(std::string(kLinearTraining));
+  }
 }
 
 bool is_image(const fs::path& path) {
@@ -142,6 +147,9 @@ void init_class_directory(const InitRequest& request, Draft& draft) {
       "encoder\n");
   draft.write_data({{"path", config::yaml_text(path)}}, std::string(kSplit));
   draft.write("objective: {type: classify}\n");
+  if (draft.is_from_scratch()) {
+    draft.write(std::string(kLinearTraining));
+  }
 }
 
 }  // namespace

@@ -176,6 +176,9 @@ std::optional<std::string> key_among(const Json& fields, const Keys& keys) {
 
 std::string text_at(const InputRow& row, const std::string& key) {
   const auto& value = row.fields.at(key);
+  if (value.is_null()) {
+    throw formats::Error(str_cat(row.location, ": no field `", key, "`, every row must have it"));
+  }
   if (!value.is_string()) {
     throw formats::Error(str_cat(row.location, ": \"", key, "\" is not a string"));
   }

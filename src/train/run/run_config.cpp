@@ -204,6 +204,7 @@ objectives::TrainingDefaults family_defaults_of(models::Family family,
                                                 objectives::TrainingDefaults defaults) {
   if (const auto lr = models::capabilities_of(family).default_lr) {
     defaults.task = std::string(models::word_of(family));
+    defaults.batch_sequences = 32;
     defaults.lr = lr;
   }
   return defaults;

@@ -108,8 +108,9 @@ TEST(Embed, RefusesWhatDoesNotGoTogether) {
   };
   EXPECT_NE(message({kEmbedModel, "--pooling", "mean"}).find("defines its own pooling"),
             std::string::npos);
-  EXPECT_EQ(message({kEmbedModel, "--format", "csv"}),
-            "weft embed: --format: 'csv' is not one of jsonl, tsv, safetensors");
+  EXPECT_EQ(
+      message({kEmbedModel, "--format", "csv"}),
+      "weft embed: --format: 'csv' is not one of jsonl, tsv, safetensors, did you mean 'tsv'?");
   EXPECT_EQ(message({kEmbedModel, "--format", "safetensors"}),
             "weft embed: --format safetensors needs --output FILE");
   EXPECT_NE(message({kEmbedModel, "--poling", "mean"}).find("did you mean '--pooling'?"),

@@ -32,7 +32,7 @@ TEST(AnswerWriter, PassesTheColumnsOfTheInputThrough) {
             "row\tid\tinput_label\tlabel\tscores.ham\tscores.spam\n"
             "1\ta,1\tham\tspam\t0.25\t0.75\n"
             "2\ttab here\t\tham\t1.0\t0.0\n");
-  EXPECT_EQ(written("a.jsonl").substr(0, 63),
+  EXPECT_EQ(written("a.jsonl").substr(0, 64),
             R"({"row":1,"id":"a,1","input_label":"ham","label":"spam","scores":)");
   // Other names get the answers only.
   EXPECT_EQ(written("a.out").substr(0, 16), R"({"label":"spam",)");

@@ -1,5 +1,7 @@
 #include "models/config/config_json.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/string_util.h"
@@ -25,7 +27,9 @@ Json written(const ModelOptions& options) {
 std::string known_model_types() {
   std::vector<std::string> types;
   for (const auto& [family, names] : all_hf_names()) {
-    types.emplace_back(names.model_type);
+    if (std::find(types.begin(), types.end(), names.model_type) == types.end()) {
+      types.emplace_back(names.model_type);
+    }
   }
   return join(types);
 }

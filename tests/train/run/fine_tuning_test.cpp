@@ -104,7 +104,7 @@ RunConfig minimal(const test::SmallRun& small, const std::string& start, const W
 }
 
 TEST_F(FineTuningTest, DefaultsDependOnTheTask) {
-  train(small_.config("classify", "start", {"train.duration=1 steps"}));
+  train(small_.config("classify", "start", {"train.duration=2 steps"}));
   const auto from = "init_from: " + small_.path("start");
   const auto tuned = minimal(small_, from);
   EXPECT_EQ(tuned.train.batch_sequences, 32);
@@ -128,14 +128,14 @@ TEST_F(FineTuningTest, DefaultsDependOnTheTask) {
   EXPECT_EQ(scratch.train.optimizer.lr, OptimizerOptions{}.lr);
   EXPECT_EQ(scratch.train.schedule.warmup.amount, 0);
   const auto words = minimal(small_, "model: {type: bag_of_words}" + tokenizer);
-  EXPECT_EQ(words.train.batch_tokens, 8192);
+  EXPECT_EQ(words.train.batch_sequences, 32);
   EXPECT_EQ(words.train.optimizer.lr, 0.03);
   EXPECT_EQ(words.defaults,
-            "bag_of_words defaults: 8192 tokens per step, lr 0.03, no warm-up, 3 epochs");
+            "bag_of_words defaults: 32 sequences per step, lr 0.03, no warm-up, 3 epochs");
 }
 
 TEST_F(FineTuningTest, DefaultsInWordsLeaveOutWhatTheConfigGives) {
-  train(small_.config("classify", "start", {"train.duration=1 steps"}));
+  train(small_.config("classify", "start", {"train.duration=2 steps"}));
   const auto defaults = [&](const Words& set) {
     return minimal(small_, "init_from: " + small_.path("start"), set).defaults;
   };
