@@ -140,9 +140,9 @@ TEST_F(FineTuningTest, DefaultsInWordsLeaveOutWhatTheConfigGives) {
     return minimal(small_, "init_from: " + small_.path("start"), set).defaults;
   };
   EXPECT_EQ(defaults({}),
-            "fine-tuning defaults: 32 sequences per step, lr 0.0001, warm-up 10%, 3 epochs");
+            "fine-tuning defaults: 32 sequences per step, lr 1e-04, warm-up 10%, 3 epochs");
   EXPECT_EQ(defaults({"train.lora.rank=2", "train.duration=5 epochs"}),
-            "fine-tuning with LoRA defaults: 32 sequences per step, lr 0.0003, warm-up 10%");
+            "fine-tuning with LoRA defaults: 32 sequences per step, lr 3e-04, warm-up 10%");
   EXPECT_EQ(defaults({"train.batch_tokens=64", "train.optimizer.lr=1e-3"}),
             "fine-tuning defaults: warm-up 10%, 3 epochs");
   const auto given = minimal(small_, "init_from: " + small_.path("start"),
