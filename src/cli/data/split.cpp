@@ -13,8 +13,8 @@
 #include "cli/data/data.h"
 #include "cli/verb.h"
 #include "data/split_rows.h"
-#include "formats/byte_source.h"
 #include "data/text/text_shingles.h"
+#include "formats/byte_source.h"
 #include "formats/raw_records.h"
 #include "formats/table_reader.h"
 
