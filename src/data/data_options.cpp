@@ -74,8 +74,7 @@ void resolve_files(const config::Section& section,
   item.path = *item.source;
 }
 
-/// A column named by the user must be in every CSV, TSV and Parquet file. Objects of a JSON
-/// lines file may differ in their keys, so those are checked when they are read.
+/// A column named by the user must be in every file.
 void check_column(const config::Section& section,
                   const DataItem& item,
                   std::string_view key,
@@ -100,17 +99,7 @@ void check_column(const config::Section& section,
                        "' has no column names, must be a csv, tsv, jsonl or parquet file, or give "
                        "the column number"));
     }
-    if (*kind == formats::TableKind::kJsonl) {
-      continue;
-    }
-    const auto columns = formats::read_column_names(file, *kind, item.table);
-    if (!formats::find_column(*column, columns)) {
-      const std::string suggestion = did_you_mean(*column, columns);
-      const std::string hint =
-          suggestion.empty() ? "" : str_cat(" (did you mean ", quoted_text(suggestion), "?)");
-      section.report(key, str_cat("'", *column, "' is not a column of ", file, hint, ", which has ",
-                                  quoted_text(columns)));
-    }
+    check_column_of_table(section, key, *column, {.file = file, .options = item.table});
   }
 }
 
@@ -301,6 +290,24 @@ void read_label_format(config::Section& section, DataOptions& options) {
 
 bool DataItem::reads_row(int64_t row) const {
   return !rows || std::binary_search(rows->begin(), rows->end(), row);
+}
+
+void check_column_of_table(const config::Section& section,
+                           std::string_view key,
+                           const std::string& column,
+                           const TableFile& table) {
+  const auto kind = formats::table_kind(table.file).value();
+  if (kind == formats::TableKind::kJsonl) {
+    return;
+  }
+  const auto columns = formats::read_column_names(table.file, kind, table.options);
+  if (!formats::find_column(column, columns)) {
+    const auto near = did_you_mean(column, columns);
+    section.report(key,
+                   str_cat("'", column, "' is not a column of ", table.file,
+                           near.empty() ? "" : str_cat(" (did you mean ", quoted_text(near), "?)"),
+                           ", which has ", quoted_text(columns)));
+  }
 }
 
 DataOptions read_data_options(config::Section& section) {

@@ -104,6 +104,19 @@ DataOptions read_data_options(config::Section& section);
 /// `folds`, `fold` and `split`; the items are known. Throws config::Error.
 void read_row_division(config::Section& section, DataOptions& options);
 
+/// Table of a data item.
+struct TableFile {
+  std::string file;
+  const formats::TableOptions& options;
+};
+
+/// Reports a column that the table does not have. Objects of a JSON lines file may differ in their
+/// keys, so their columns are checked when they are read.
+void check_column_of_table(const config::Section& section,
+                           std::string_view key,
+                           const std::string& column,
+                           const TableFile& table);
+
 // The keys of `data:` that only images use (image_config.cpp).
 
 /// Keys of an item of data.train or data.evaluate.

@@ -41,27 +41,17 @@ void read_size(config::Section& section,
   }
 }
 
-/// Objects of a JSON lines file may differ in their keys, so those are checked when they are read.
 void check_group_column(const config::Section& section,
                         const std::string& group,
                         const std::vector<DataItem>& items) {
   for (const DataItem& item : items) {
     for (const std::string& file : item.files) {
-      const auto kind = formats::table_kind(file);
-      if (!kind) {
+      if (!formats::table_kind(file)) {
         section.report("group", str_cat("'", group, "', but ", file,
                                         " has no named columns, must be a csv, tsv or jsonl file"));
         continue;
       }
-      const auto columns = formats::read_column_names(file, *kind, item.table);
-      if (*kind != formats::TableKind::kJsonl && !formats::find_column(group, columns)) {
-        const auto near = did_you_mean(group, columns);
-        section.report(
-            "group",
-            str_cat("'", group, "' is not a column of ", file,
-                    near.empty() ? "" : str_cat(" (did you mean ", quoted_text(near), "?)"),
-                    ", which has ", quoted_text(columns)));
-      }
+      check_column_of_table(section, "group", group, {.file = file, .options = item.table});
     }
   }
 }

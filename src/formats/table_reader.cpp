@@ -109,6 +109,14 @@ bool TableReader::next(std::vector<std::optional<std::string>>& fields) {
 
 std::string TableReader::location() const { return state_->rows->location(); }
 
+std::string& TableReader::require(std::optional<std::string>& field,
+                                  std::string_view column) const {
+  if (!field) {
+    throw Error(str_cat(location(), ": no field `", column, "`, every row must have it"));
+  }
+  return *field;
+}
+
 int64_t TableReader::consumed() const { return state_->rows->consumed(); }
 
 int64_t TableReader::blank_lines() const { return state_->rows->blank_lines(); }
@@ -119,6 +127,13 @@ std::vector<std::string> read_column_names(const std::string& path,
                                            TableKind kind,
                                            const TableOptions& options) {
   return open_rows(path, kind, options)->columns();
+}
+
+std::optional<std::string> first_column(const std::vector<std::string>& names,
+                                        const std::vector<std::string>& columns) {
+  const auto found = std::ranges::find_if(
+      names, [&](const std::string& name) { return find_column(name, columns).has_value(); });
+  return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
 std::string require_column(std::string_view name,

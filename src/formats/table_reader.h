@@ -47,6 +47,9 @@ class TableReader {
   /// JSON object, with `path, row N` for damaged Parquet data.
   bool next(std::vector<std::optional<std::string>>& fields);
   std::string location() const;
+  /// The value of a field that `next` has read. Throws Error for null: `location: no field `text`,
+  /// every row must have it`.
+  std::string& require(std::optional<std::string>& field, std::string_view column) const;
   /// Bytes of the file consumed so far (compressed bytes for gz, of Parquet a share by rows).
   int64_t consumed() const;
   /// Blank lines skipped so far; they are not rows, as in other readers of these formats.
@@ -70,8 +73,12 @@ std::vector<std::string> read_column_names(const std::string& path,
 std::optional<std::string> find_column(std::string_view name,
                                        const std::vector<std::string>& columns);
 
-/// The same. Throws Error if there is none, or two of that name: `location: no column 'labl', did
-/// you mean 'label'? The columns are ...`.
+/// The first of these names that means a column, as it is written in `names`; nullopt: none does.
+std::optional<std::string> first_column(const std::vector<std::string>& names,
+                                        const std::vector<std::string>& columns);
+
+/// find_column. Throws Error if there is none, or two of that name: `location: no column 'labl',
+/// did you mean 'label'? The columns are ...`.
 std::string require_column(std::string_view name,
                            const std::vector<std::string>& columns,
                            const std::string& location);

@@ -12,6 +12,7 @@
 #include "base/string_util.h"
 #include "cli/data/data.h"
 #include "cli/verb.h"
+#include "data/rows/labelled_rows.h"
 #include "data/split_rows.h"
 #include "data/text/text_shingles.h"
 #include "formats/byte_source.h"
@@ -51,13 +52,9 @@ formats::TableOptions table_options(const Arguments& arguments) {
 /// Columns that make rows duplicates: the usual text columns; empty: the whole row.
 std::vector<std::string> content_columns(const std::vector<std::string>& columns) {
   std::vector<std::string> found;
-  for (const std::vector<std::string>& names :
-       {std::vector<std::string>{"text", "sentence1", "sentence"}, {"text_pair", "sentence2"}}) {
-    const auto name = std::find_if(names.begin(), names.end(), [&](const auto& wanted) {
-      return formats::find_column(wanted, columns).has_value();
-    });
-    if (name != names.end()) {
-      found.push_back(*name);
+  for (const auto* names : {&data::default_text_columns(), &data::default_pair_columns()}) {
+    if (auto name = formats::first_column(*names, columns)) {
+      found.push_back(*std::move(name));
     }
   }
   return found;

@@ -106,11 +106,7 @@ class TablePromptReader : public PromptReader {
     if (!rows_.next(fields_)) {
       return false;
     }
-    if (!fields_[0]) {
-      throw formats::Error(
-          str_cat(rows_.location(), ": no field `", column_, "`, every row must have it"));
-    }
-    query = {.prompt = std::move(*fields_[0])};
+    query = {.prompt = std::move(rows_.require(fields_[0], column_))};
     return true;
   }
   int64_t blank_lines() const override { return rows_.blank_lines(); }

@@ -1,7 +1,6 @@
 #include "cli/predict/request_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -19,9 +18,6 @@ namespace weft::cli {
 namespace {
 
 using formats::Json;
-
-constexpr std::array<std::string_view, 3> kQueryTexts = {"text", "sentence1", "sentence"};
-constexpr std::array<std::string_view, 2> kPairs = {"text_pair", "sentence2"};
 
 /// The columns that occur once: a name that occurs twice can only be reported if it is asked for.
 std::vector<std::string> distinct(const std::vector<std::string>& columns) {
@@ -158,14 +154,10 @@ class ImageInput : public InputReader {
   int64_t at_ = 0;
 };
 
-template <class Keys>
-std::optional<std::string> key_among(const Json& fields, const Keys& keys) {
-  for (const auto key : keys) {
-    if (fields.contains(key)) {
-      return std::string(key);
-    }
-  }
-  return std::nullopt;
+std::optional<std::string> key_among(const Json& fields, const std::vector<std::string>& keys) {
+  const auto found =
+      std::ranges::find_if(keys, [&](const std::string& key) { return fields.contains(key); });
+  return found == keys.end() ? std::nullopt : std::optional(*found);
 }
 
 [[noreturn]] void reject_row(const InputRow& row, const RequestColumns& columns) {
@@ -224,13 +216,15 @@ RequestColumns columns_of(const InputReader& input,
 inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns) {
   inference::PredictionRequest request;
   request.image = row.image;
-  const auto key = columns.text ? columns.text : key_among(row.fields, kQueryTexts);
+  const auto key =
+      columns.text ? columns.text : key_among(row.fields, data::default_text_columns());
   if (!key || !row.fields.contains(*key)) {
     reject_row(row, columns);
   }
   request.text = text_at(row, *key);
   const bool is_looked_up = !columns.text_pair && !columns.is_of_table;
-  const auto pair = is_looked_up ? key_among(row.fields, kPairs) : columns.text_pair;
+  const auto pair =
+      is_looked_up ? key_among(row.fields, data::default_pair_columns()) : columns.text_pair;
   if (pair && row.fields.contains(*pair) && !row.fields[*pair].is_null()) {
     request.text_pair = text_at(row, *pair);
   } else if (columns.text_pair) {

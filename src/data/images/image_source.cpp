@@ -1,7 +1,6 @@
 #include "data/images/image_source.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -24,7 +23,7 @@ using formats::Image;
 using formats::ImageArray;
 using formats::ImageSize;
 
-constexpr std::array<std::string_view, 2> kImageColumns = {"image", "file_name"};
+const std::vector<std::string> kImageColumns = {"image", "file_name"};
 
 /// Images in memory, from files with many images each.
 class PixelImages : public ImageSource {
@@ -256,10 +255,8 @@ class TableImages : public ImageFiles {
       return *item.image.column;
     }
     const auto columns = formats::read_column_names(path, kind, item.table);
-    for (const auto name : kImageColumns) {
-      if (formats::find_column(name, columns)) {
-        return std::string(name);
-      }
+    if (auto found = formats::first_column(kImageColumns, columns)) {
+      return *std::move(found);
     }
     throw Error(str_cat(path, ": no column image or file_name, choose one of ", join(columns),
                         " with `image:`"));
@@ -284,8 +281,7 @@ class TableImages : public ImageFiles {
 
 bool has_image_column(const DataItem& item, const std::string& path, formats::TableKind kind) {
   const auto columns = formats::read_column_names(path, kind, item.table);
-  return std::any_of(kImageColumns.begin(), kImageColumns.end(),
-                     [&](auto name) { return formats::find_column(name, columns).has_value(); });
+  return formats::first_column(kImageColumns, columns).has_value();
 }
 
 }  // namespace

@@ -16,20 +16,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::optional<std::string> first_present(const Names& wanted, const Names& columns) {
-  for (const std::string& name : wanted) {
-    if (formats::find_column(name, columns)) {
-      return name;
-    }
-  }
-  return std::nullopt;
-}
-
 /// Column to read: the one that the user named, else the first of the usual names in the file.
 std::optional<std::string> choose_column(const std::optional<std::string>& named,
                                          const Names& default_names,
                                          const Names& columns) {
-  return named ? named : first_present(default_names, columns);
+  return named ? named : formats::first_column(default_names, columns);
 }
 
 std::string require_column(const std::string& file,
@@ -120,15 +111,9 @@ void read_rows(const DataItem& item,
   std::vector<std::optional<std::string>> fields;
   while (reader.next(fields)) {
     rows.repaired += repair(fields) ? 1 : 0;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (!fields[i]) {
-        throw Error(
-            str_cat(reader.location(), ": no field `", texts[i], "`, every row must have it"));
-      }
-    }
-    rows.first.add(*fields[0]);
+    rows.first.add(reader.require(fields[0], texts[0]));
     if (is_pair) {
-      rows.second.add(*fields[1]);
+      rows.second.add(reader.require(fields[1], texts[1]));
     }
     fields.erase(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(texts.size()));
     for (const auto& name : labels.read(fields, reader.location())) {
@@ -168,15 +153,24 @@ std::vector<std::string_view> LabelledRows::labels_of(int64_t row) const {
   return found;
 }
 
+const std::vector<std::string>& default_text_columns() {
+  static const Names names = {"text", "sentence1", "sentence"};
+  return names;
+}
+
+const std::vector<std::string>& default_pair_columns() {
+  static const Names names = {"text_pair", "sentence2"};
+  return names;
+}
+
 std::vector<std::string> text_columns(const std::optional<std::string>& first,
                                       const std::optional<std::string>& second,
                                       const std::vector<std::string>& columns,
                                       const std::string& file) {
-  const Names texts = {"text", "sentence1", "sentence"};
-  const Names pairs = {"text_pair", "sentence2"};
+  const Names& texts = default_text_columns();
   Names found = {
       require_column(file, "text", choose_column(first, texts, columns), texts, columns)};
-  if (const auto pair = choose_column(second, pairs, columns)) {
+  if (const auto pair = choose_column(second, default_pair_columns(), columns)) {
     found.push_back(*pair);
   }
   return found;

@@ -49,7 +49,7 @@ struct LabelledRows {
 };
 
 /// Reads all files of an item; columns as DataItem names them, else by their usual names. Rows to
-/// be dropped for lack of a label get an empty label list. Throws data::Error naming the location:
+/// be dropped for lack of a label get an empty label list. Throws data::Error and formats::Error naming the location:
 /// no such column, a row without text or label, no rows.
 LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format);
 
@@ -57,6 +57,11 @@ LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_f
 void visit_labelled_texts(const std::vector<DataItem>& items,
                           const LabelFormat& label_format,
                           const std::function<void(std::string_view)>& visit);
+
+/// Names of text columns, and of those with a second text, that are looked for in this order if
+/// none is named.
+const std::vector<std::string>& default_text_columns();
+const std::vector<std::string>& default_pair_columns();
 
 /// Returns the text columns of a table: one, or two for pairs. Named columns are returned as given,
 /// others are looked up by their usual names. Throws data::Error if there is none.

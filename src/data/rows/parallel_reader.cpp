@@ -75,14 +75,8 @@ class TablePairReader : public PairFileReader {
     if (!table_.next(fields_)) {
       return false;
     }
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (!fields_[i]) {
-        throw Error(
-            str_cat(table_.location(), ": no field `", names_[i], "`, every row must have it"));
-      }
-    }
-    pair.source = *fields_[0];
-    pair.target = *fields_[1];
+    pair.source = table_.require(fields_[0], names_[0]);
+    pair.target = table_.require(fields_[1], names_[1]);
     return true;
   }
 

@@ -76,10 +76,8 @@ void add_sentence(const Json& words,
 std::string list_column(const std::optional<std::string>& named,
                         const Names& default_names,
                         const Names& columns) {
-  const auto found = std::ranges::find_if(default_names, [&](const std::string& name) {
-    return formats::find_column(name, columns).has_value();
-  });
-  return named ? *named : found == default_names.end() ? default_names.front() : *found;
+  return named ? *named
+               : formats::first_column(default_names, columns).value_or(default_names.front());
 }
 
 /// Parses a list as the table reader returns it, of strings.

@@ -1,7 +1,6 @@
 #include "data/text/text_source.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include "base/utf8.h"
 #include "data/datasets/language_dataset.h"
 #include "data/error.h"
+#include "data/rows/labelled_rows.h"
 #include "data/text/file_text.h"
 #include "formats/byte_source.h"
 #include "formats/line_reader.h"
@@ -22,9 +22,6 @@
 namespace weft::data {
 
 namespace {
-
-constexpr std::array<const char*, 3> kTextNames = {"text", "sentence1", "sentence"};
-constexpr std::array<const char*, 2> kPairNames = {"text_pair", "sentence2"};
 
 class PlainLineReader : public TextFileReader {
  public:
@@ -167,23 +164,17 @@ std::vector<std::string> text_columns(const DataItem& item,
                                       TextColumns columns) {
   const auto present =
       formats::read_column_names(file, formats::table_kind(file).value(), item.table);
-  const auto first_present = [&present](const auto& names) {
-    const auto found = std::find_if(names.begin(), names.end(), [&present](const char* name) {
-      return formats::find_column(name, present).has_value();
-    });
-    return found == names.end() ? std::nullopt : std::optional<std::string>(*found);
-  };
-  const auto first = item.text ? item.text : first_present(kTextNames);
+  const auto first = item.text ? item.text : formats::first_column(default_text_columns(), present);
   if (!first && !present.empty()) {
     throw Error(str_cat(file,
                         ": no column text, sentence1 or sentence, and the data item does not name "
                         "its text column; the columns are ",
                         quoted_text(present)));
   }
-  std::vector<std::string> found{first.value_or(kTextNames.front())};
+  std::vector<std::string> found{first.value_or(default_text_columns().front())};
   auto second = item.text_pair;
   if (!second && columns == TextColumns::kAll) {
-    second = first_present(kPairNames);
+    second = formats::first_column(default_pair_columns(), present);
   }
   if (second && *second != found.front()) {
     found.push_back(*second);
