@@ -5,6 +5,7 @@
 #include "data/datasets/labelled_dataset.h"
 #include "data/error.h"
 #include "support/config.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -19,10 +20,7 @@ const LabelFormat kFlags = {.is_multi_label = true};
 class LabelFormTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) const {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
 
   std::shared_ptr<const LabelledDataset> make(const DataItem& from,

@@ -14,6 +14,7 @@
 #include "data/rows/tagged_rows.h"
 #include "formats/error.h"
 #include "support/config.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -23,10 +24,7 @@ namespace {
 class RowSelectionTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) const {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
 
   RowSelection select(const DataOptions& options,

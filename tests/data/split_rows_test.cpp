@@ -7,6 +7,7 @@
 #include "data/error.h"
 #include "formats/error.h"
 #include "support/config.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 
 namespace weft::data {
@@ -15,10 +16,7 @@ namespace {
 class SplitRowsTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) const {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
 
   static std::vector<std::string> labels(const SplitRows& rows) {

@@ -9,6 +9,7 @@
 #include "data/labels.h"
 #include "data/rows/labelled_rows.h"
 #include "formats/error.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -21,10 +22,7 @@ using WordList = std::vector<std::string>;
 class LabelledDatasetTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
 
   std::shared_ptr<const LabelledDataset> make(const std::vector<DataItem>& items,

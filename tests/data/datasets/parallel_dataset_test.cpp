@@ -6,6 +6,7 @@
 #include "data/error.h"
 #include "data/rows/parallel_reader.h"
 #include "data/text/statistics.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -35,10 +36,7 @@ class ParallelDatasetTest : public ::testing::Test {
   ParallelDatasetTest() { options_.cache = folder_.path("cache"); }
 
   DataItem table(const std::string& name, const std::string& content) {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
   DataItem lines(const std::string& source, const std::string& target) {
     DataItem result;

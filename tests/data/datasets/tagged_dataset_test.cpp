@@ -6,6 +6,7 @@
 #include "data/error.h"
 #include "data/rows/tagged_rows.h"
 #include "formats/error.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -18,10 +19,7 @@ using WordList = std::vector<std::string>;
 class TaggedDatasetTest : public ::testing::Test {
  protected:
   DataItem item(const std::string& name, const std::string& content) {
-    DataItem result;
-    result.path = folder_.write(name, content);
-    result.files = {result.path};
-    return result;
+    return test::data_item(folder_, name, content);
   }
 
   std::shared_ptr<const TaggedDataset> make(const std::vector<DataItem>& items,

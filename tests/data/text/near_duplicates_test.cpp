@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "data/text/text_shingles.h"
+#include "support/data_item.h"
 #include "support/folder.h"
 #include "support/toy_tokenizer.h"
 
@@ -193,9 +194,7 @@ TEST(NearDuplicates, StaysLinearWhereAllRowsAreAlike) {
 class NearDuplicateWarning : public ::testing::Test {
  protected:
   std::shared_ptr<const LabelledDataset> make(const std::string& name, const std::string& content) {
-    DataItem item;
-    item.path = folder_.write(name, content);
-    item.files = {item.path};
+    const auto item = test::data_item(folder_, name, content);
     return make_labelled_dataset({item}, {.labels = {"0", "1"}}, tokenizer_);
   }
 
