@@ -1,6 +1,7 @@
 #include "config/node.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/string_util.h"
 #include "base/utf8.h"
@@ -20,6 +21,26 @@ const Entry* Node::find(std::string_view key) const {
   const auto at = std::find_if(entries.begin(), entries.end(),
                                [&](const Entry& entry) { return entry.key == key; });
   return at == entries.end() ? nullptr : &*at;
+}
+
+const Node* Node::value_at(std::string_view dotted) const {
+  const Node* node = this;
+  for (const auto word : split(dotted, '.')) {
+    std::size_t index = 0;
+    if (node->kind == Kind::kList) {
+      const auto parsed = std::from_chars(word.data(), word.data() + word.size(), index);
+      const bool is_there = parsed.ec == std::errc() && parsed.ptr == word.data() + word.size() &&
+                            index < node->items.size();
+      node = is_there ? &node->items[index] : nullptr;
+    } else {
+      const Entry* entry = node->find(word);
+      node = entry == nullptr ? nullptr : &entry->value;
+    }
+    if (node == nullptr) {
+      return nullptr;
+    }
+  }
+  return node;
 }
 
 Entry* Node::find(std::string_view key) {

@@ -30,6 +30,8 @@ struct Node {
   std::vector<Entry> entries;  // no `= {}`: clang would need the complete type Entry here
 
   const Entry* find(std::string_view key) const;
+  /// The value of a dotted key, `data.train.0.path`; null if there is none.
+  const Node* value_at(std::string_view dotted) const;
   Entry* find(std::string_view key);
 };
 

@@ -148,11 +148,7 @@ Section Section::only_with(std::string_view condition) const {
 }
 
 bool Section::has(std::string_view key) const {
-  const Node* node = state_->node;
-  for (const auto word : split(key, '.')) {
-    const Entry* entry = node == nullptr ? nullptr : node->find(word);
-    node = entry == nullptr ? nullptr : &entry->value;
-  }
+  const Node* node = state_->node == nullptr ? nullptr : state_->node->value_at(key);
   return node != nullptr && node->kind != Node::Kind::kNull;
 }
 

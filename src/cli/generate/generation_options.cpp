@@ -200,16 +200,15 @@ RunTexts texts_of_run(const std::string& directory) {
     return texts;
   }
   const auto root = config::parse_yaml(MappedFile(path).text(), path);
-  const auto* objective = root.find("objective");
   const auto read = [&](std::string_view key, std::string& value) {
-    const auto* entry = objective == nullptr ? nullptr : objective->value.find(key);
-    if (entry != nullptr && entry->value.kind == config::Node::Kind::kScalar) {
-      value = entry->value.scalar;
+    const auto* found = root.value_at(key);
+    if (found != nullptr && found->kind == config::Node::Kind::kScalar) {
+      value = found->scalar;
     }
   };
-  read("source_prefix", texts.prefix);
-  read("source_language", texts.languages.source);
-  read("target_language", texts.languages.target);
+  read("objective.source_prefix", texts.prefix);
+  read("objective.source_language", texts.languages.source);
+  read("objective.target_language", texts.languages.target);
   return texts;
 }
 

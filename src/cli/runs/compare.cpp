@@ -51,10 +51,9 @@ std::string flow_text(const config::Node& node) {
 /// --data, else data.evaluate of the first run; empty if it has none.
 std::vector<std::string> files_of(const Arguments& arguments, const RunSummary& first) {
   auto files = arguments.all("data");
-  const auto* data = first.config.find("data");
-  const auto* evaluate = data != nullptr ? data->value.find("evaluate") : nullptr;
+  const auto* evaluate = first.config.value_at("data.evaluate");
   if (files.empty() && evaluate != nullptr) {
-    for (const auto& item : evaluate->value.items) {
+    for (const auto& item : evaluate->items) {
       files.push_back(flow_text(item));
     }
   }

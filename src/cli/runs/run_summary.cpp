@@ -32,15 +32,8 @@ bool is_locked(const std::string& directory) {
 }  // namespace
 
 std::string RunSummary::setting(const std::string& key) const {
-  const auto* node = &config;
-  for (const auto part : split(key, '.')) {
-    const auto* entry = node->find(part);
-    if (entry == nullptr) {
-      return "";
-    }
-    node = &entry->value;
-  }
-  return node->kind == config::Node::Kind::kScalar ? node->scalar : "";
+  const auto* node = config.value_at(key);
+  return node != nullptr && node->kind == config::Node::Kind::kScalar ? node->scalar : "";
 }
 
 std::string RunSummary::model() const {

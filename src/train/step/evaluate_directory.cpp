@@ -42,26 +42,22 @@ std::string objective_type_for(const models::ModelOptions& options, const std::s
   return std::string(has_prefixes ? "prefix_lm" : is_regression ? "regress" : head.objective);
 }
 
-// Columns that the run configured for its training data, as `key: value` of an item.
-formats::Json configured_columns(const std::string& directory,
-                                 const std::vector<std::string>& keys) {
-  formats::Json named = formats::Json::object();
+// weft.yaml of a model directory; empty if it has none.
+config::Node written_config(const std::string& directory) {
   const auto path = directory + "/weft.yaml";
-  if (!std::filesystem::exists(path)) {
-    return named;
-  }
-  const auto root = config::parse_yaml(MappedFile(path).text(), path);
-  const auto* data = root.find("data");
-  const auto* train = data != nullptr ? data->value.find("train") : nullptr;
-  if (train == nullptr || train->value.items.empty()) {
-    return named;
-  }
+  return std::filesystem::exists(path) ? config::parse_yaml(MappedFile(path).text(), path)
+                                       : config::Node{.entries = {}};
+}
+
+// Columns that the run configured for its training data, as `key: value` of an item.
+formats::Json configured_columns(const config::Node& config, const std::vector<std::string>& keys) {
+  formats::Json named = formats::Json::object();
   for (const auto& key : keys) {
-    const auto* entry = train->value.items.front().find(key);
-    if (entry != nullptr && entry->value.kind == config::Node::Kind::kScalar) {
-      named[key] = entry->value.scalar;
-    } else if (entry != nullptr && entry->value.kind == config::Node::Kind::kList) {
-      for (const auto& item : entry->value.items) {
+    const auto* value = config.value_at("data.train.0." + key);
+    if (value != nullptr && value->kind == config::Node::Kind::kScalar) {
+      named[key] = value->scalar;
+    } else if (value != nullptr && value->kind == config::Node::Kind::kList) {
+      for (const auto& item : value->items) {
         named[key].push_back(item.scalar);
       }
     }
@@ -79,22 +75,30 @@ void add_as_configured(formats::Json& item, const formats::Json& configured) {
   }
 }
 
+formats::TableOptions format_of(const formats::Json& item) {
+  formats::TableOptions options{.has_header = item.value("header", true)};
+  if (item.contains("delimiter")) {
+    options.delimiter = item["delimiter"].get<std::string>().front();
+  }
+  return options;
+}
+
 // A data file as an item: with the configured columns that it has; the others are found by their
 // usual names.
 formats::Json evaluation_item_of(const std::string& file,
                                  const formats::Json& named,
-                                 const std::string& directory) {
+                                 const config::Node& config) {
   formats::Json item = {{"path", file}};
-  add_as_configured(item, configured_columns(directory, {"names_file"}));
+  add_as_configured(item, configured_columns(config, {"names_file"}));
   const auto found = glob_paths(file);
   const auto kind = found.empty() ? std::nullopt : formats::table_kind(found.front());
   if (kind == formats::TableKind::kCsv) {
-    add_as_configured(item, configured_columns(directory, {"header", "delimiter"}));
+    add_as_configured(item, configured_columns(config, {"header", "delimiter"}));
   } else if (kind == formats::TableKind::kTsv) {
-    add_as_configured(item, configured_columns(directory, {"header"}));
+    add_as_configured(item, configured_columns(config, {"header"}));
   }
-  const auto columns =
-      kind ? formats::read_column_names(found.front(), *kind) : data::tagged_columns(file);
+  const auto columns = kind ? formats::read_column_names(found.front(), *kind, format_of(item))
+                            : data::tagged_columns(file);
   const auto is_there = [&](const formats::Json& value) {
     const auto name = value.get<std::string>();
     const bool is_number = kind != formats::TableKind::kJsonl && data::column_number(name);
@@ -116,24 +120,23 @@ formats::Json image_item_of(const std::string& file, const formats::Json& named)
 }
 
 // Data written as an item, `{source: a.en, target: a.de}`, is used as is; the rest are files.
-std::string items_of(const std::string& directory,
+std::string items_of(const config::Node& config,
                      const models::ModelOptions& options,
                      const std::vector<std::string>& files,
                      const std::string& language) {
   const bool is_of_images = models::reads_images(options);
   const auto named =
       is_of_images ? configured_columns(
-                         directory, {"format", "image", "label", "names_file", "max_pixel_value"})
+                         config, {"format", "image", "label", "names_file", "max_pixel_value"})
                    : configured_columns(
-                         directory, {"text", "text_pair", "label", "labels", "source", "target"});
+                         config, {"text", "text_pair", "label", "labels", "source", "target"});
   std::vector<std::string> items;
   for (const auto& file : files) {
     if (file.starts_with('{')) {
       items.push_back(file);
       continue;
     }
-    auto item =
-        is_of_images ? image_item_of(file, named) : evaluation_item_of(file, named, directory);
+    auto item = is_of_images ? image_item_of(file, named) : evaluation_item_of(file, named, config);
     if (!language.empty()) {
       item["language"] = language;
     }
@@ -149,7 +152,7 @@ config::Document evaluation_config(const std::string& directory,
                                    const std::vector<std::string>& files,
                                    const std::string& language,
                                    const std::vector<std::string>& overrides) {
-  const auto list = items_of(directory, options, files, language);
+  const auto list = items_of(written_config(directory), options, files, language);
   std::vector<std::string> all = {"data.train=" + list, "data.evaluate=" + list, "data.folds=null",
                                   "data.fold=1", "data.split={}"};
   all.insert(all.end(), overrides.begin(), overrides.end());
@@ -189,15 +192,10 @@ data::SplitRecord require_split_record(const std::string& directory) {
 
 /// train.best_by of the run; nullopt if it has the default.
 std::optional<std::string> configured_metric(const std::string& directory) {
-  const auto path = directory + "/weft.yaml";
-  if (!std::filesystem::exists(path)) {
-    return std::nullopt;
-  }
-  const auto root = config::parse_yaml(MappedFile(path).text(), path);
-  const auto* train = root.find("train");
-  const auto* entry = train != nullptr ? train->value.find("best_by") : nullptr;
-  return entry != nullptr && entry->value.kind == config::Node::Kind::kScalar
-             ? std::optional(entry->value.scalar)
+  const auto config = written_config(directory);
+  const auto* metric = config.value_at("train.best_by");
+  return metric != nullptr && metric->kind == config::Node::Kind::kScalar
+             ? std::optional(metric->scalar)
              : std::nullopt;
 }
 
@@ -285,7 +283,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
 }
 
 bool was_trained_on_pairs(const std::string& directory) {
-  const auto item = configured_columns(directory, {"path", "text_pair"});
+  const auto item = configured_columns(written_config(directory), {"path", "text_pair"});
   const auto path = item.value("path", "");
   const auto kind = formats::table_kind(path);
   if (item.value("text_pair", "null") != "null" || !kind || !std::filesystem::exists(path)) {
