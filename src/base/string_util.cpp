@@ -5,27 +5,14 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <iomanip>
 
 #include "base/utf8.h"
 
 namespace weft {
 
 namespace {
-
-char folded(char letter) {
-  if (letter >= 'A' && letter <= 'Z') {
-    return static_cast<char>(letter - 'A' + 'a');
-  }
-  return letter == '-' ? '_' : letter;
-}
-
-std::string folded(std::string_view word) {
-  std::string result(word);
-  for (char& letter : result) {
-    letter = folded(letter);
-  }
-  return result;
-}
 
 /// Optimal string alignment distance: insertions, deletions, substitutions, transpositions.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
@@ -98,6 +85,18 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
+std::string fold_name(std::string_view name) {
+  std::string result(name);
+  for (char& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') {
+      letter = static_cast<char>(letter - 'A' + 'a');
+    } else if (letter == '-') {
+      letter = '_';
+    }
+  }
+  return result;
+}
+
 std::string with_commas(int64_t number) {
   const std::string digits = std::to_string(number);
   const std::size_t sign = number < 0 ? 1 : 0;
@@ -113,6 +112,18 @@ std::string with_commas(int64_t number) {
 
 std::string counted(int64_t number, std::string_view noun) {
   return str_cat(with_commas(number), " ", noun, number == 1 ? "" : "s");
+}
+
+std::string format_percent(int64_t part, int64_t whole) {
+  const double share =
+      whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return str_cat(std::fixed, std::setprecision(share > 0 && share < 0.1 ? 4 : 2), share, " %");
+}
+
+double round_to_digits(double value, int digits) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+  return std::strtod(text.data(), nullptr);
 }
 
 std::string shortest_repr(double value) {
@@ -150,11 +161,11 @@ std::string format_duration(double seconds) {
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kMaxLength = 100;  // longer input is never a misspelled word
-  const std::string sought = folded(word.substr(0, kMaxLength));
+  const std::string sought = fold_name(word.substr(0, kMaxLength));
   std::string found;
   std::size_t least = std::string::npos;
   for (const auto& candidate : candidates) {
-    const std::string known = folded(candidate);
+    const std::string known = fold_name(candidate);
     std::size_t distance = edit_distance(sought, known);
     const auto& [shorter, longer] = std::minmax(
         sought, known, [](const auto& a, const auto& b) { return a.size() < b.size(); });

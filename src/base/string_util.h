@@ -28,11 +28,20 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 /// Removes ASCII white space at both ends.
 std::string_view trim(std::string_view text);
 
+/// ASCII letters in lower case, `-` as `_`: names that differ only in these mean the same.
+std::string fold_name(std::string_view name);
+
 /// `1234567` -> `1,234,567`.
 std::string with_commas(int64_t number);
 
 /// `1 row`, `1,234 rows`.
 std::string counted(int64_t number, std::string_view noun);
+
+/// `12.50 %`; four decimals below 0.1 %. 0 if `whole` is 0.
+std::string format_percent(int64_t part, int64_t whole);
+
+/// The number rounded to so many significant digits.
+double round_to_digits(double value, int digits);
 
 /// Shortest decimal text that parses to the same double (`0.1`, `1e-05`).
 std::string shortest_repr(double value);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kLengthForm = "a number with a unit, as in `3 epochs` or `2000 steps`";
 constexpr std::string_view kIntervalForm = "a number with a unit, as in `500 steps`, or `never`";
-constexpr std::string_view kWarmupForm = "a length with a unit, as in `500 steps`";
+constexpr std::string_view kWarmupForm =
+    "a length with a unit or a fraction, as in `500 steps` or `10%`";
 constexpr std::string_view kBatchForm = "sequences of a whole step, over all its micro-batches";
 constexpr std::string_view kAccumulation =
     "tokens of a micro-batch; the batch size is always that of the whole step";
@@ -220,15 +221,9 @@ constexpr auto kForeignValues = std::to_array<ForeignValue>({
     {"train.schedule.type", "wsd", "warmup_stable_decay"},
 });
 
-/// `Text-Classification` -> `text_classification`
+/// `--Text-Classification` -> `text_classification`
 std::string foreign_spelling(std::string_view word) {
-  std::string result(word.substr(word.starts_with("--") ? 2 : 0));
-  for (char& letter : result) {
-    letter = letter == '-'                    ? '_'
-             : letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A'))
-                                              : letter;
-  }
-  return result;
+  return fold_name(word.substr(word.starts_with("--") ? 2 : 0));
 }
 
 }  // namespace

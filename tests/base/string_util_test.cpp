@@ -85,5 +85,11 @@ TEST(Columns, AreSeparatedByTwoSpaces) {
 
 TEST(Columns, RowsMayBeShort) { EXPECT_EQ(format_columns({{"a", "b"}, {"cd"}}), "a   b\ncd\n"); }
 
+TEST(FormatPercent, SmallSharesHaveMoreDecimals) {
+  EXPECT_EQ(format_percent(1, 8), "12.50 %");
+  EXPECT_EQ(format_percent(1, 2000), "0.0500 %");
+  EXPECT_EQ(format_percent(0, 0), "0.00 %");
+}
+
 }  // namespace
 }  // namespace weft

@@ -3,7 +3,6 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/percent.h"
 #include "base/string_util.h"
 #include "cli/data/data.h"
 

@@ -23,7 +23,7 @@ constexpr int kDigits = 12;  // the rest of a double is rounding of sums
 /// Rounds all numbers, so that 0.45 is not printed as 0.44999999999999984.
 void round_numbers(formats::Json& value) {
   if (value.is_number_float()) {
-    value = rounded(value.get<double>(), kDigits);
+    value = round_to_digits(value.get<double>(), kDigits);
   }
   if (value.is_structured()) {
     for (auto& part : value) {

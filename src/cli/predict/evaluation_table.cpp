@@ -4,7 +4,6 @@
 
 #include "base/string_util.h"
 #include "cli/predict/evaluate.h"
-#include "cli/predict/predict.h"
 
 namespace weft::cli {
 
@@ -19,7 +18,7 @@ constexpr std::size_t kMaxMatrix = 20;  // classes; a larger matrix does not fit
 std::string shown(const Json& value) {
   if (value.is_number_float()) {
     const auto number = value.get<double>();
-    return std::isnan(number) ? "undefined" : shortest_repr(rounded(number, kShownDigits));
+    return std::isnan(number) ? "undefined" : shortest_repr(round_to_digits(number, kShownDigits));
   }
   return value.is_string() ? value.get<std::string>() : value.dump();
 }

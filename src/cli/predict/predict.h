@@ -23,9 +23,6 @@ formats::Json prediction_json(const inference::Prediction& prediction,
                               const models::ModelOptions& model,
                               const objectives::DecisionThreshold& decision);
 
-/// The number rounded to so many significant digits.
-double rounded(double value, int digits);
-
 /// Layers selected by `all`, `last` or `0,3` in a model with `layers` layers. Throws UsageError.
 std::vector<int64_t> read_layers(const std::string& words, int64_t layers);
 

@@ -1,7 +1,4 @@
-#include <array>
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include "base/string_util.h"
@@ -68,7 +65,7 @@ Json heads_json(const at::Tensor& weights) {
     for (int64_t query = 0; query < weights.size(1); ++query) {
       Json row = Json::array();
       for (int64_t key = 0; key < weights.size(2); ++key) {
-        row.push_back(rounded(*value++, kFloatDigits));
+        row.push_back(round_to_digits(*value++, kFloatDigits));
       }
       rows.push_back(std::move(row));
     }
@@ -78,12 +75,6 @@ Json heads_json(const at::Tensor& weights) {
 }
 
 }  // namespace
-
-double rounded(double value, int digits) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
-  return std::strtod(text.data(), nullptr);
-}
 
 Json prediction_json(const inference::Prediction& prediction,
                      const models::ModelOptions& model,

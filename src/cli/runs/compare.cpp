@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
-#include "cli/predict/predict.h"
 #include "cli/runs/run_summary.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
@@ -158,7 +157,8 @@ Json logged(const std::vector<RunSummary>& runs) {
 }
 
 std::string shown_number(const Json& value) {
-  return value.is_number() ? shortest_repr(rounded(value.get<double>(), kComparedDigits)) : "-";
+  return value.is_number() ? shortest_repr(round_to_digits(value.get<double>(), kComparedDigits))
+                           : "-";
 }
 
 std::string shown_metric(const Json& report, const std::string& name) {
@@ -209,7 +209,7 @@ int run_compare(std::vector<std::string> raw) {
            "Compares runs: the config keys that differ, and the metrics of the best checkpoints, "
            "all evaluated on the same data. Behind a metric is the difference to the first run "
            "with its 95 % interval by a paired bootstrap over the examples (1,000 samples): a "
-           "difference whose interval contains 0 may be chance. Without evaluation data the "
+           "difference whose interval contains 0 is not significant. Without evaluation data the "
            "metrics are those that training logged, without intervals.",
        .examples = {"weft compare runs/small runs/large",
                     "weft compare runs/small runs/large --data test.tsv --json"}},

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/predict/predict.h"
 #include "cli/runs/run_summary.h"
 #include "cli/verbs.h"
 #include "config/section.h"
@@ -99,8 +98,8 @@ std::string list_table(const std::vector<Json>& lines) {
                     line["steps"].dump(), text(line, "duration"), text(line, "state"),
                     best.is_null() ? "-"
                                    : str_cat(text(best, "metric"), " ",
-                                             shortest_repr(rounded(best["value"].get<double>(),
-                                                                   kListedDigits))),
+                                             shortest_repr(round_to_digits(
+                                                 best["value"].get<double>(), kListedDigits))),
                     text(line, "date")});
   }
   return format_columns(rows);

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/codepoints.h"
-#include "base/percent.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/labels.h"
