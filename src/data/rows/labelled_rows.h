@@ -49,8 +49,8 @@ struct LabelledRows {
 };
 
 /// Reads all files of an item; columns as DataItem names them, else by their usual names. Rows to
-/// be dropped for lack of a label get an empty label list. Throws data::Error and formats::Error naming the location:
-/// no such column, a row without text or label, no rows.
+/// be dropped for lack of a label get an empty label list. Throws data::Error and formats::Error
+/// naming the location: no such column, a row without text or label, no rows.
 LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format);
 
 /// Visits the texts of the rows that the items read.
