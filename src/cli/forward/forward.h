@@ -29,6 +29,10 @@ class ForwardInputs {
   int64_t columns() const { return columns_; }  // L
 
   [[noreturn]] void fail(const std::string& name, const std::string& message) const;
+  /// Checks that sequences of `length` tokens are not longer than the model's maximum.
+  void check_length(const std::string& name,
+                    int64_t length,
+                    const models::ModelOptions& options) const;
   void check_shape(const std::string& name, const std::vector<int64_t>& shape) const;
   /// Checks for integers in [0, end); with `ignores` also -100.
   void check_range(const std::string& name, int64_t end, bool ignores = false) const;

@@ -69,6 +69,15 @@ void ForwardInputs::fail(const std::string& name, const std::string& message) co
   throw formats::Error(path_ + ": " + name + ": " + message);
 }
 
+void ForwardInputs::check_length(const std::string& name,
+                                 int64_t length,
+                                 const models::ModelOptions& options) const {
+  const auto limit = models::position_limit(options);
+  if (limit > 0 && length > limit) {
+    fail(name, str_cat("a sequence of ", length, " tokens, the model's maximum is ", limit));
+  }
+}
+
 void ForwardInputs::read(const models::ModelOptions& options) {
   const formats::SafetensorsFile file(path_);
   const auto names = names_of(options);

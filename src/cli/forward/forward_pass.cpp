@@ -5,7 +5,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/string_util.h"
 #include "cli/forward/forward.h"
 #include "cli/forward/padded_batch.h"
 #include "data/batch.h"
@@ -32,11 +31,7 @@ class TextPassage {
                                  [&](auto name) { return inputs.has(std::string(name)); })),
         padded_(inputs.rows(), inputs.columns(), inputs.get("attention_mask"), inputs.path()) {
     context_.layout = padded_.layout();
-    const auto limit = models::position_limit(model.options());
-    if (limit > 0 && context_.layout.max_length > limit) {
-      inputs.fail("input_ids", str_cat("a sequence of ", context_.layout.max_length,
-                                       " tokens, the model's maximum is ", limit));
-    }
+    inputs.check_length("input_ids", padded_.layout().max_length, model.options());
     models::TextInput input{.ids = padded_.pack(inputs.get("input_ids")), .types = {}};
     for (const auto* name : {"token_type_ids", "langs"}) {
       if (inputs.has(name)) {

@@ -63,17 +63,6 @@ Target target_of(const ForwardInputs& inputs, const ModelOptions& options) {
           .mask = inputs.has(kTargetMask) ? inputs.get(kTargetMask) : mask_of_labels(labels)};
 }
 
-void check_length(const PaddedBatch& padded,
-                  const std::string& name,
-                  const ForwardInputs& inputs,
-                  const ModelOptions& options) {
-  const auto limit = models::position_limit(options);
-  if (limit > 0 && padded.layout().max_length > limit) {
-    inputs.fail(name, str_cat("a sequence of ", padded.layout().max_length,
-                              " tokens, the model's maximum is ", limit));
-  }
-}
-
 /// Mean over the labels that are not ignored; undefined if there are none.
 at::Tensor loss_of(models::Model& model,
                    const at::Tensor& hidden,
@@ -123,8 +112,8 @@ std::map<std::string, at::Tensor> seq2seq_forward_pass(models::Model& model,
   const auto target = target_of(inputs, options);
   const PaddedBatch padded(target.ids.size(0), target.ids.size(1), target.mask,
                            inputs.path() + ": decoder");
-  check_length(source, "input_ids", inputs, options);
-  check_length(padded, kTarget, inputs, options);
+  inputs.check_length("input_ids", source.layout().max_length, options);
+  inputs.check_length(kTarget, padded.layout().max_length, options);
   nn::ForwardContext reading;
   reading.layout = source.layout();
   const nn::EncoderStates encoder_states{

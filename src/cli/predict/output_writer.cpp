@@ -73,15 +73,17 @@ std::string table_line(const std::vector<std::string>& cells, formats::TableKind
   return line + "\n";
 }
 
-/// Row number, columns of the input, answer.
+/// Row number, columns of the input, answer. The prefix of a column depends on names alone, so that
+/// all rows have the same columns.
 Json joined(int64_t row, const Json& input, const Json& answer) {
   Json line = {{"row", row}};
   for (const auto& [name, value] : input.items()) {
-    if (!answer.contains(name) && name != "row") {
-      line[name] = value;
-    } else if (name == "row" || answer[name] != value) {
-      line["input_" + name] = value;
+    std::string column = name;
+    while (column == "row" || answer.contains(column) ||
+           (column != name && input.contains(column))) {
+      column.insert(0, "input_");
     }
+    line[column] = value;
   }
   line.update(answer);
   return line;

@@ -41,8 +41,8 @@ class AnswerWriter {
   /// Throws UserError for a gzipped file.
   explicit AnswerWriter(const std::string& path);
 
-  /// `input`: the columns of the row; one with the name of a field of the answer gets the prefix
-  /// `input_`.
+  /// `input`: the columns of the row; one called `row` or like a field of the answer gets the
+  /// prefix `input_`.
   void write(const formats::Json& input, const formats::Json& answer);
   void flush() { writer_.flush(); }
   /// Puts the file in place and warns about fields that a table has no column for.

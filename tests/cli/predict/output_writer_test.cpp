@@ -27,15 +27,27 @@ TEST(AnswerWriter, PassesTheColumnsOfTheInputThrough) {
   EXPECT_EQ(written("a.csv"),
             "row,id,input_label,label,scores.ham,scores.spam\n"
             "1,\"a,1\",ham,spam,0.25,0.75\n"
-            "2,tab\there,,ham,1.0,0.0\n");
+            "2,tab\there,ham,ham,1.0,0.0\n");
   EXPECT_EQ(written("a.tsv"),
             "row\tid\tinput_label\tlabel\tscores.ham\tscores.spam\n"
             "1\ta,1\tham\tspam\t0.25\t0.75\n"
-            "2\ttab here\t\tham\t1.0\t0.0\n");
+            "2\ttab here\tham\tham\t1.0\t0.0\n");
   EXPECT_EQ(written("a.jsonl").substr(0, 64),
             R"({"row":1,"id":"a,1","input_label":"ham","label":"spam","scores":)");
   // Other names get the answers only.
   EXPECT_EQ(written("a.out").substr(0, 16), R"({"label":"spam",)");
+}
+
+TEST(AnswerWriter, ColumnsDoNotDependOnTheFirstRow) {
+  const test::TemporaryDirectory work;
+  AnswerWriter writer(work / "a.csv");
+  writer.write({{"row", 7}, {"label", "ham"}, {"input_label", "x"}}, {{"label", "ham"}});
+  writer.write({{"row", 8}, {"label", "ham"}, {"input_label", "y"}}, {{"label", "spam"}});
+  writer.commit();
+  EXPECT_EQ(test::contents(work / "a.csv"),
+            "row,input_row,input_input_label,input_label,label\n"
+            "1,7,ham,x,ham\n"
+            "2,8,ham,y,spam\n");
 }
 
 TEST(AnswerWriter, QuotesInTablesAreDoubled) {
