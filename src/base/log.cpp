@@ -70,7 +70,8 @@ class Log {
     }
     if (is_shown) {
       console_->set_pattern(level >= Level::kWarning ? "%^%l:%$ %v" : "%^%v%$");
-      send_to_console(level, text);
+      send_to_console(level,
+                      rank_prefix_.empty() ? std::string(text) : rank_prefix_ + std::string(text));
     }
     if (is_shown && !progress_line_.empty()) {
       print(progress_line_);
@@ -83,6 +84,19 @@ class Log {
   void set_level(Level level) {
     const std::lock_guard lock(mutex_);
     console_->set_level(level_of(level));
+  }
+
+  void set_rank(int rank) {
+    const std::lock_guard lock(mutex_);
+    rank_prefix_ = "[rank " + std::to_string(rank) + "] ";
+    if (rank > 0) {
+      console_->set_level(spdlog::level::warn);
+    }
+  }
+
+  std::string rank_prefix() {
+    const std::lock_guard lock(mutex_);
+    return rank_prefix_;
   }
 
   void open_file(std::string_view path) {
@@ -102,7 +116,8 @@ class Log {
 
   void set_progress_line(std::string_view text) {
     const std::lock_guard lock(mutex_);
-    if (!is_terminal() || (text.empty() && progress_line_.empty())) {
+    const bool is_shown = is_terminal() && console_->should_log(spdlog::level::info);
+    if (!is_shown || (text.empty() && progress_line_.empty())) {
       return;
     }
     progress_line_ = truncate_to_width(text, columns());
@@ -151,6 +166,7 @@ class Log {
   spdlog::pattern_formatter pattern_{kFilePattern};
   std::unique_ptr<FileWriter> file_;
   std::string progress_line_;
+  std::string rank_prefix_;
   bool file_failed_ = false;
 };
 
@@ -168,6 +184,8 @@ void warning(std::string_view text) { global_log().write(Level::kWarning, text);
 void error(std::string_view text) { global_log().write(Level::kError, text); }
 
 void set_level(Level level) { global_log().set_level(level); }
+void set_rank(int rank) { global_log().set_rank(rank); }
+std::string rank_prefix() { return global_log().rank_prefix(); }
 void open_file(std::string_view path) { global_log().open_file(path); }
 void close_file() { global_log().close_file(); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace weft::log {
@@ -16,6 +17,12 @@ void error(std::string_view text);
 
 /// Lowest level shown on standard error (default kInfo). The file always gets kInfo and above.
 void set_level(Level level);
+
+/// Marks this process as one of several that share a standard error: its messages there begin with
+/// `[rank 2] `, and ranks other than 0 show only warnings and errors.
+void set_rank(int rank);
+/// `[rank 2] `; empty unless `set_rank` was called.
+std::string rank_prefix();
 
 /// Appends to `path` until `close_file`. Throws UserError if it cannot be opened.
 void open_file(std::string_view path);

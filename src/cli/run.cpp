@@ -74,7 +74,7 @@ void print_error(std::string_view message) {
     line = line.substr(0, kMaxErrorLength) + " ...";
   }
   log::set_progress_line("");
-  std::cerr << "error: " << line << "\n";
+  std::cerr << "error: " << log::rank_prefix() << line << "\n";
 }
 
 /// A config may have several mistakes, each on a line of its own.

@@ -6,6 +6,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table{
       {"init", "write a config for a task after looking at the data", run_init},
       {"train", "pretrain or fine-tune a model from a config", run_train},
+      {"launch", "train on several ranks, of this or of several machines", run_launch},
       {"evaluate", "evaluate a model: loss and metrics on data files", run_evaluate},
       {"predict", "predict classes, values or masked tokens for JSON lines of text", run_predict},
       {"generate", "generate text or translations: greedy, sampling, beam search", run_generate},

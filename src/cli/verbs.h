@@ -13,6 +13,7 @@ const std::vector<Verb>& verbs();
 int run_init(std::vector<std::string> arguments);
 int run_compare(std::vector<std::string> arguments);
 int run_list(std::vector<std::string> arguments);
+int run_launch(std::vector<std::string> arguments);
 int run_train(std::vector<std::string> arguments);
 int run_evaluate(std::vector<std::string> arguments);
 int run_predict(std::vector<std::string> arguments);

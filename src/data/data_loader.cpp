@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 
@@ -91,19 +92,28 @@ struct BatchPlan {
   DataPosition end;
 };
 
+/// Cuts the sequences, which stay in order, into one share per rank: each goes to the rank on whose
+/// part of the step's tokens its middle falls.
 StepBatches make_step(const Dataset& dataset,
                       const DataLoaderOptions& options,
                       const BatchPlan& plan) {
-  StepBatches step{.micro_batches = {}, .begin = plan.begin, .end = plan.end};
+  StepBatches step{.micro_batches = {}, .ranks = {}, .begin = plan.begin, .end = plan.end};
+  const auto total = std::accumulate(plan.lengths.begin(), plan.lengths.end(), int64_t{0});
+  int64_t before = 0;
   for (std::size_t i = 0; i < plan.items.size(); ++i) {
+    const auto length = plan.lengths[i];
+    const auto rank = std::min(
+        options.ranks - 1, (2 * before + length) * options.ranks / std::max<int64_t>(2 * total, 1));
     const bool is_full =
-        step.micro_batches.empty() ||
+        step.micro_batches.empty() || step.ranks.back() != rank ||
         (options.micro_batch_tokens > 0 &&
-         step.micro_batches.back().total_tokens() + plan.lengths[i] > options.micro_batch_tokens);
+         step.micro_batches.back().total_tokens() + length > options.micro_batch_tokens);
     if (is_full) {
       step.micro_batches.emplace_back();
+      step.ranks.push_back(rank);
     }
     step.micro_batches.back().add(plan.items[i], dataset.example(plan.begin.epoch, plan.items[i]));
+    before += length;
   }
   return step;
 }
@@ -113,9 +123,10 @@ void check(const DataLoaderOptions& options) {
     throw std::invalid_argument(
         "DataLoaderOptions: one of batch_tokens and batch_sequences must be set");
   }
-  if (options.workers < 0 || options.prefetch < 1 || options.micro_batch_tokens < 0) {
+  if (options.workers < 0 || options.prefetch < 1 || options.micro_batch_tokens < 0 ||
+      options.ranks < 1) {
     throw std::invalid_argument(
-        "DataLoaderOptions: workers, prefetch or micro_batch_tokens out of range");
+        "DataLoaderOptions: workers, prefetch, micro_batch_tokens or ranks out of range");
   }
 }
 

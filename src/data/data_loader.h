@@ -33,7 +33,8 @@ struct DataLoaderOptions {
   // Exactly one of the two step budgets is set: real tokens or sequences.
   int64_t batch_tokens = 0;
   int64_t batch_sequences = 0;
-  int64_t micro_batch_tokens = 0;  // maximum tokens per micro-batch; 0: one micro-batch per step
+  int64_t micro_batch_tokens = 0;  // maximum tokens per micro-batch; 0: one per step and rank
+  int64_t ranks = 1;               // processes that share the micro-batches of a step
   int64_t workers = 1;             // threads that prefetch batches; 0: built on demand
   int64_t prefetch = 4;            // steps prefetched
   std::optional<int64_t> epochs = std::nullopt;  // length of the stream; nullopt: endless
@@ -44,6 +45,7 @@ struct DataLoaderOptions {
 /// smaller.
 struct StepBatches {
   std::vector<Batch> micro_batches;  // in order; together they contain the sequences of the step
+  std::vector<int64_t> ranks;        // that compute them: ascending, of about equal tokens
   DataPosition begin;
   DataPosition end;  // start of the next step
 };

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <cstdlib>
 #include <regex>
 #include <thread>
 #include <vector>
@@ -24,6 +25,20 @@ TEST(Log, GoesToStandardErrorWithoutTimes) {
   set_level(Level::kInfo);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "[test] {} is not a place for values\nwarning: [test] careful\nerror: [test] wrong\n");
+}
+
+TEST(Log, RanksAreNamedAndOthersThanTheFirstAreQuiet) {
+  EXPECT_EXIT(
+      {
+        set_rank(0);
+        info("[test] first");
+        set_rank(2);
+        info("[test] unseen");
+        warning("[test] careful");
+        std::_Exit(rank_prefix() == "[rank 2] " ? 0 : 1);
+      },
+      testing::ExitedWithCode(0),
+      "^\\[rank 0\\] \\[test\\] first\nwarning: \\[rank 2\\] \\[test\\] careful\n$");
 }
 
 TEST(Log, WritesLinesWithTimesToItsFileAtOnce) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -88,6 +89,39 @@ TEST(DataLoader, FillsTheBudgetGreedily) {
     EXPECT_EQ(steps[i].begin, i == 0 ? DataPosition{} : steps[i - 1].end);
   }
   EXPECT_EQ(steps.back().end, (DataPosition{2, 0}));
+}
+
+TEST(DataLoader, RanksTakeContiguousSharesOfAboutEqualTokens) {
+  const auto dataset = std::make_shared<CountingDataset>(400);
+  const auto alone = steps_of(dataset, {.batch_tokens = 100, .epochs = 2});
+  for (const int64_t ranks : {1, 2, 3, 4}) {
+    const auto steps = steps_of(dataset, {.batch_tokens = 100, .ranks = ranks, .epochs = 2});
+    ASSERT_EQ(steps.size(), alone.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      ASSERT_EQ(steps[i].ranks.size(), steps[i].micro_batches.size());
+      EXPECT_TRUE(std::is_sorted(steps[i].ranks.begin(), steps[i].ranks.end()));
+      std::vector<int64_t> items;
+      std::vector<int64_t> tokens(static_cast<std::size_t>(ranks));
+      for (std::size_t j = 0; j < steps[i].ranks.size(); ++j) {
+        const auto& batch = steps[i].micro_batches[j];
+        items.insert(items.end(), batch.items.begin(), batch.items.end());
+        tokens.at(static_cast<std::size_t>(steps[i].ranks[j])) += batch.tokens();
+      }
+      EXPECT_EQ(items, alone[i].micro_batches[0].items);  // in the order of one process
+      const auto total = alone[i].micro_batches[0].tokens();
+      for (const auto share : tokens) {
+        EXPECT_LE(std::abs(share - total / ranks), 9 + 1);  // at most half an item at both ends
+      }
+    }
+  }
+}
+
+TEST(DataLoader, AStepOfFewSequencesLeavesRanksWithoutWork) {
+  const auto dataset = std::make_shared<CountingDataset>(10);
+  for (const auto& step : steps_of(dataset, {.batch_sequences = 2, .ranks = 4, .epochs = 1})) {
+    EXPECT_LE(step.micro_batches.size(), 2U);
+    EXPECT_LT(step.ranks.back(), 4);
+  }
 }
 
 TEST(DataLoader, SeesEachItemOfAnEpochOnce) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "cli/verbs.h"
 #include "config/section.h"
 #include "formats/json.h"
+#include "train/distributed/launch_environment.h"
+#include "train/distributed/process_group.h"
 #include "train/run/run_config.h"
 
 namespace weft::cli {
@@ -54,6 +57,27 @@ void print_forecast(const train::DryRunReport& forecast) {
   std::cout << json.dump() << "\n";
 }
 
+/// Other kinds of training run in one process only.
+void require_one_process(const Arguments& parsed, const train::LaunchEnvironment& launch) {
+  for (const auto* option : {"reproduce", "verify-resume", "dry-run", "seeds", "folds"}) {
+    if (launch.world_size > 1 && parsed.has(option)) {
+      throw UsageError(str_cat("weft train: --", option, " runs in one process, but ",
+                               launch.launcher, " started ", launch.world_size, " ranks"));
+    }
+  }
+}
+
+std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch) {
+  if (launch.world_size > 1) {
+    log::set_rank(launch.rank);
+  }
+  auto group = train::ProcessGroup::join(launch);
+  if (launch.world_size > 1) {
+    log::info(str_cat("[run] ", launch.world_size, " ranks, started by ", launch.launcher));
+  }
+  return group;
+}
+
 }  // namespace
 
 int run_train(std::vector<std::string> arguments) {
@@ -82,6 +106,8 @@ int run_train(std::vector<std::string> arguments) {
   if (!parsed.parse(arguments)) {
     return 0;
   }
+  const auto launch = train::read_launch_environment();
+  require_one_process(parsed, launch);
   if (parsed.has("reproduce")) {
     return run_reproduce(parsed);
   }
@@ -104,6 +130,9 @@ int run_train(std::vector<std::string> arguments) {
     throw UsageError("weft train: --steps works only with --verify-resume");
   }
   if (!config.grid.empty()) {
+    if (launch.world_size > 1) {
+      throw UserError("grid: a grid search runs in one process, not on several ranks");
+    }
     return run_sweep(parsed, overrides);
   }
   for (const auto* option : {"test", "json"}) {
@@ -119,6 +148,8 @@ int run_train(std::vector<std::string> arguments) {
   }
   auto request = request_of(parsed.get("resume", "auto"));
   request.allows_changed_data = parsed.has("allow-changed-data");
+  const auto group = join_ranks(launch);
+  request.group = group.get();
   train::run_training(config, request);
   return 0;
 }

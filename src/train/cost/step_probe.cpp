@@ -83,6 +83,7 @@ int64_t StepProbe::forward_flops() {
 MicroBatchCost StepProbe::run(int64_t sequences) {
   data::StepBatches batches;
   batches.micro_batches.push_back(batch_of(sequences));
+  batches.ranks.push_back(0);
   const kernels::FlopCounter counter;
   const AllocationTracker memory(options_.max_activation_bytes);
   const auto before = memory.counts().live;

@@ -61,8 +61,9 @@ c10::Device choose_device(DeviceChoice choice) {
   return at::kCPU;
 }
 
-int64_t set_threads(const std::optional<int64_t>& threads) {
-  const auto count = static_cast<int>(threads.value_or(available_cores()));
+int64_t set_threads(const std::optional<int64_t>& threads, int64_t processes) {
+  const auto count =
+      static_cast<int>(threads.value_or(std::max<int64_t>(1, available_cores() / processes)));
   at::set_num_threads(count);
   return count;
 }

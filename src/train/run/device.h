@@ -16,8 +16,9 @@ namespace weft::train {
 /// Returns the device to compute on. Throws UserError if CUDA is requested but not available.
 c10::Device choose_device(DeviceChoice choice);
 
-/// Sets the number of compute threads of this process: as requested, or all cores. Returns it.
-int64_t set_threads(const std::optional<int64_t>& threads);
+/// Sets the number of compute threads of this process: as requested, or all cores, divided among
+/// the `processes` of this run on this machine. Returns it.
+int64_t set_threads(const std::optional<int64_t>& threads, int64_t processes = 1);
 
 /// Waits for all work of the device; no-op on a CPU.
 void synchronize(const c10::Device& device);

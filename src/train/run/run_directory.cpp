@@ -51,7 +51,11 @@ void check_writable(const std::string& directory) {
   }
 }
 
-RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
+RunDirectory::RunDirectory(std::string path, RunAccess access)
+    : path_(std::move(path)), access_(access) {
+  if (!is_writable()) {
+    return;
+  }
   make_durable_directories(path_);
   lock_ = std::make_unique<FileDescriptor>(path_ + "/.lock", O_RDWR | O_CREAT);
   if (::flock(lock_->get(), LOCK_EX | LOCK_NB) != 0) {
@@ -67,6 +71,9 @@ RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
 RunDirectory::~RunDirectory() = default;
 
 void RunDirectory::remove_leftovers() const {
+  if (!is_writable()) {
+    return;
+  }
   const auto names = list_directory(path_);
   for (const auto& name : names) {
     const auto entry = path_ + "/" + name;
@@ -81,6 +88,9 @@ void RunDirectory::remove_leftovers() const {
 }
 
 void RunDirectory::clear() const {
+  if (!is_writable()) {
+    return;
+  }
   for (const auto step : checkpoint_steps(path_)) {
     remove_checkpoint(path_ + "/" + checkpoint_name(step));
   }
@@ -95,6 +105,9 @@ void RunDirectory::clear() const {
 }
 
 void RunDirectory::mark_superseded_after(int64_t step) const {
+  if (!is_writable()) {
+    return;
+  }
   for (const auto later : checkpoint_steps(path_)) {
     if (later > step) {
       const auto from = path_ + "/" + checkpoint_name(later);

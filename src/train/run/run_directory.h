@@ -17,16 +17,24 @@ namespace weft::train {
 /// Throws UserError if the directory can be neither used nor created, without creating it.
 void check_writable(const std::string& directory);
 
-/// Directory of one run, locked by one process at a time.
+/// What a process may do with a run directory.
+enum class RunAccess {
+  kWrite,  // the only process to do so
+  kRead,   // the other ranks of a run: what would write does nothing
+};
+
+/// Directory of one run, written by one process at a time.
 class RunDirectory {
  public:
-  /// Creates the directory and locks it. Throws UserError if another process has the lock.
-  explicit RunDirectory(std::string path);
+  /// To write, creates the directory and locks it. Throws UserError if another process has the
+  /// lock.
+  explicit RunDirectory(std::string path, RunAccess access = RunAccess::kWrite);
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
   ~RunDirectory();
 
   const std::string& path() const { return path_; }
+  bool is_writable() const { return access_ == RunAccess::kWrite; }
 
   /// Removes incomplete files of an interrupted process, and restores a checkpoint that was moved
   /// aside for a replacement that was never completed.
@@ -44,6 +52,7 @@ class RunDirectory {
 
  private:
   std::string path_;
+  RunAccess access_;
   std::unique_ptr<FileDescriptor> lock_;
 };
 

@@ -111,6 +111,9 @@ void record_start(const RunConfig& config,
                     to_hex(record.data), ", evaluation data ", to_hex(record.evaluation_data),
                     ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "initial ",
                     "weights ", to_hex(record.weights)));
+  if (!request.group->is_main()) {
+    return;
+  }
   if (from) {
     record_resume(
         config.run.directory,
@@ -154,6 +157,9 @@ RunConfig with_recorded_rows(const RunConfig& config,
     recorded.reset();
   }
   auto selected = select_rows(config, recorded);
+  if (!directory.is_writable()) {
+    return std::move(selected.config);
+  }
   if (selected.record) {
     data::write_split_record(directory.path(), *selected.record);
   } else {
@@ -168,6 +174,15 @@ RunConfig with_recorded_rows(const RunConfig& config,
   return std::move(selected.config);
 }
 
+// Ranks that computed different things would train a model that none of them describes.
+void require_same_run(ProcessGroup& group, const RunRecord& record) {
+  group.require_same("precision", record.precision);
+  group.require_same("training data", to_hex(record.data));
+  group.require_same("evaluation data", to_hex(record.evaluation_data));
+  group.require_same("tokenizer", to_hex(record.tokenizer));
+  group.require_same("initial weights", to_hex(record.weights));
+}
+
 // Trains one part of the run, from a checkpoint or from scratch.
 void train_from(const RunConfig& config,
                 const RunDirectory& directory,
@@ -175,22 +190,31 @@ void train_from(const RunConfig& config,
                 const std::optional<ResumePoint>& from,
                 const std::optional<StateKeptAcrossRollback>& kept) {
   const auto device = choose_device(config.run.device);
-  const auto threads = set_threads(config.train.threads);
+  auto& group = *request.group;
+  if (group.size() > 1 && device.is_cuda()) {
+    throw UserError("run.device: training on several ranks needs the CPU, set it to cpu");
+  }
+  const auto threads = set_threads(config.train.threads, group.local_size());
   const auto precision = choose_precision(
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
       config.model, device);
   set_determinism(config.run.deterministic, device, precision.type, threads);
-  auto components =
-      prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);
+  // The main rank builds what is stored on disk; the others then read it.
+  auto components = group.main_first("the preparation of the data on rank 0", [&] {
+    return prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);
+  });
   Trainer trainer(config, directory, components,
                   {.device = device,
                    .precision = precision.type,
                    .threads = threads,
                    .allows_changed_data = request.allows_changed_data,
-                   .after_rollback = kept},
+                   .after_rollback = kept,
+                   .group = request.group},
                   from);
   const auto machine = describe_machine(device.str(), threads);
-  record_start(config, request, record_of(config, components, trainer, machine), from);
+  const auto record = record_of(config, components, trainer, machine);
+  require_same_run(group, record);
+  record_start(config, request, record, from);
   log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));
   if (const auto warning =
           check_run_length(config.train, [&] { return trainer.steps_per_epoch(); })) {
@@ -248,35 +272,66 @@ std::pair<std::optional<ResumePoint>, StateKeptAcrossRollback> plan_rollback(
   return {std::move(start), std::move(kept)};
 }
 
+// The directory of a run and where it starts.
+struct OpenRun {
+  std::unique_ptr<RunDirectory> directory;
+  std::unique_ptr<LogFile> log_file;
+  std::optional<ResumePoint> from;
+  bool is_finished = false;
+};
+
+OpenRun open_run(const RunConfig& config, const TrainRequest& request) {
+  const bool is_main = request.group->is_main();
+  OpenRun run;
+  run.directory = std::make_unique<RunDirectory>(config.run.directory,
+                                                 is_main ? RunAccess::kWrite : RunAccess::kRead);
+  const auto& directory = *run.directory;
+  directory.remove_leftovers();
+  if (request.resume == Resume::kNever) {
+    if (!checkpoint_steps(directory.path()).empty()) {
+      log::warning(
+          str_cat("[run] --resume never: the earlier run in ", directory.path(), " is replaced"));
+    }
+    directory.clear();
+  }
+  if (is_main) {
+    run.log_file = std::make_unique<LogFile>(directory.path() + "/train.log");
+  }
+  run.from = find_resume_point(directory, request);
+  if (!run.from) {
+    directory.mark_superseded_after(-1);
+    return run;
+  }
+  compare_configs(config, *run.from, request.allows_changed_data);
+  directory.mark_superseded_after(run.from->state.progress.steps);
+  run.is_finished =
+      Trainer::is_finished(run.from->state, config.train) && !run.from->state.pending_evaluation;
+  return run;
+}
+
 }  // namespace
 
 void run_training(const RunConfig& config, const TrainRequest& request) {
-  const RunDirectory directory(config.run.directory);
-  directory.remove_leftovers();
-  if (request.resume == Resume::kNever && !checkpoint_steps(directory.path()).empty()) {
-    log::warning(
-        str_cat("[run] --resume never: the earlier run in ", directory.path(), " is replaced"));
+  auto& group = *request.group;
+  group.require_same("config", to_hex(digest(config.resolved)));
+  const auto run = group.main_first("the opening of the run directory on rank 0",
+                                    [&] { return open_run(config, request); });
+  const auto& directory = *run.directory;
+  const auto& from = run.from;
+  group.require_same("checkpoint to resume from",
+                     from ? str_cat("step ", from->state.progress.steps) : "none");
+  if (run.is_finished) {
+    log_finished(config, *from);
+    return;
   }
-  if (request.resume == Resume::kNever) {
-    directory.clear();
-  }
-  const LogFile log_file(directory.path() + "/train.log");
-  const auto from = find_resume_point(directory, request);
   if (from) {
-    compare_configs(config, *from, request.allows_changed_data);
-    directory.mark_superseded_after(from->state.progress.steps);
-    if (Trainer::is_finished(from->state, config.train) && !from->state.pending_evaluation) {
-      log_finished(config, *from);
-      return;
-    }
     log::info(str_cat("[run] resuming from ", from->directory));
-  } else {
-    directory.mark_superseded_after(-1);
-  }
-  if (!from && !config.defaults.empty()) {
+  } else if (!config.defaults.empty()) {
     log::info("[run] " + config.defaults);
   }
-  write_file(directory.path() + "/config.yaml", config.resolved);
+  if (group.is_main()) {
+    write_file(directory.path() + "/config.yaml", config.resolved);
+  }
 
   const auto selected = with_recorded_rows(config, directory, request, from);
   const auto external = request.resume == Resume::kFrom ? from : std::nullopt;
@@ -287,7 +342,9 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
       train_from(selected, directory, request, start, kept);
       return;
     } catch (const RollbackRequested& back) {
-      std::tie(start, kept) = plan_rollback(back, config, directory, external);
+      std::tie(start, kept) = group.main_first("the rollback on rank 0", [&] {
+        return plan_rollback(back, config, directory, external);
+      });
     } catch (const UserError&) {
       throw;
     } catch (const OutOfMemoryError&) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/distributed/process_group.h"
 #include "train/run/run_config.h"
 #include "train/run/run_record.h"
 #include "train/step/state.h"
@@ -19,15 +20,18 @@ enum class Resume {
 
 struct TrainRequest {
   Resume resume = Resume::kAuto;
-  std::string from = {};             // kFrom
-  bool allows_changed_data = false;  // accept other training data when resuming
+  std::string from = {};                    // kFrom
+  bool allows_changed_data = false;         // accept other training data when resuming
+  ProcessGroup* group = &single_process();  // that trains this run together
   std::function<void(const TrainState&)> on_step = {};
   std::function<void(const RunRecord&)> on_start = {};  // only for new runs, before the first step
 };
 
-/// `weft train`: starts or resumes the run and trains to its end; a finished run is left alone.
-/// Throws UserError, Stopped (after a save), and std::runtime_error if bad steps or too little
-/// memory end it.
+/// `weft train`: starts or resumes the run and trains to its end; a finished run is left alone. All
+/// ranks of a group call it with the same config and see the same run directory; the main rank
+/// writes to it.
+/// Throws UserError, Stopped (after a save), DistributedError, and std::runtime_error if bad steps
+/// or too little memory end it.
 void run_training(const RunConfig& config, const TrainRequest& request);
 
 /// Estimates for a whole run, from one step and one save.

@@ -29,7 +29,9 @@ CheckpointDriver::CheckpointDriver(const RunDirectory& directory,
                      .keeps_rollback_checkpoints = allows_rollback(config.train)}) {}
 
 void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {
-  checkpointer_.save(parts, state);
+  if (directory_.is_writable()) {
+    checkpointer_.save(parts, state);
+  }
   saved_step_ = state.progress.steps;
 }
 
@@ -47,6 +49,10 @@ void CheckpointDriver::save_final(const CheckpointParts& parts, const TrainState
 void CheckpointDriver::start(const CheckpointParts& parts,
                              TrainState& state,
                              std::vector<ScoredCheckpoint> scored_if_save_fails) {
+  if (!directory_.is_writable()) {
+    saved_step_ = state.progress.steps;
+    return;
+  }
   scored_if_save_fails_ = std::move(scored_if_save_fails);
   checkpointer_.start(parts, state);
   finish_if_done(state);

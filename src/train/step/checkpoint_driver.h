@@ -12,7 +12,8 @@
 namespace weft::train {
 
 /// Saves of a run: in the background while training continues, and at the end. A failed save in the
-/// background (a full disk) does not end the run, as the next one may succeed.
+/// background (a full disk) does not end the run, as the next one may succeed. In a directory that
+/// this process does not write, every save counts as done by the process that does.
 class CheckpointDriver {
  public:
   /// `saved_step`: step of the checkpoint that the run resumes from; -1: none. The directory must

@@ -23,6 +23,18 @@ int64_t evaluation_batch_tokens(const EvaluationSettings& settings) {
                                             : settings.batch_tokens;
 }
 
+void merge_ranks(ProcessGroup& group, objectives::Evaluation& evaluation) {
+  if (group.size() == 1) {
+    return;
+  }
+  const auto parts = group.gather(evaluation.serialize());
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank != group.rank()) {
+      evaluation.merge(parts[static_cast<std::size_t>(rank)]);
+    }
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,
@@ -35,12 +47,25 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
                                                .workers = settings.workers,
                                                .epochs = 1});
   auto evaluation = objective.evaluation();
+  auto& group = *settings.group;
+  bool is_stopped = false;
+  int64_t index = 0;
   while (const auto step = loader.next()) {
-    for (const auto& batch : step->micro_batches) {
-      evaluation->add(model, batch, batching::context_of(batch, settings.inference.device));
+    if (index++ % group.size() == group.rank()) {
+      for (const auto& batch : step->micro_batches) {
+        evaluation->add(model, batch, batching::context_of(batch, settings.inference.device));
+      }
     }
-    throw_if_stopped("evaluating");
+    is_stopped = stop_requested();
+    if (is_stopped) {
+      break;
+    }
   }
+  group.barrier("the evaluation");
+  if (group.any(is_stopped)) {
+    throw Stopped("stopped while evaluating");
+  }
+  merge_ranks(group, *evaluation);
   return evaluation;
 }
 

@@ -12,6 +12,7 @@
 #include "models/inference.h"
 #include "models/model.h"
 #include "objectives/objective.h"
+#include "train/distributed/process_group.h"
 
 namespace weft::train {
 
@@ -24,12 +25,14 @@ struct EvaluationSettings {
   std::string language = {};           // of the texts, for multilingual models
   /// Evaluate these rows of the training data, as the run recorded them, instead of files.
   std::optional<data::SplitPart> split = std::nullopt;
+  ProcessGroup* group = &single_process();  // whose ranks each evaluate a part
 };
 
 /// Metric values by name, as in objectives::Evaluation: eval_loss, ...
 using Metrics = std::map<std::string, double>;
 
-/// Evaluates the data once, without dropout. Throws Stopped if a stop is requested.
+/// Evaluates the data once, without dropout. The result has the same bits on all ranks, for any
+/// number of them. Throws Stopped if a stop is requested on any rank, DistributedError.
 std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,
                                                        models::Model& model,
                                                        std::shared_ptr<const data::Dataset> dataset,

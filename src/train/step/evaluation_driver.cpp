@@ -63,7 +63,7 @@ bool EvaluationDriver::is_due(const TrainingProgress& before, const TrainingProg
   return is_enabled() && train::is_due(before, after, *config_.train.evaluate_every);
 }
 
-Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema) const {
+Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const {
   std::optional<EmaWeights::EmaScope> ema_scope;
   if (ema) {
     ema_scope.emplace(*ema);
@@ -72,7 +72,8 @@ Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema) const {
       *components_.objective, *components_.model, components_.data.evaluate,
       {.inference = {.device = device_},
        .batch_tokens = std::max<int64_t>(config_.train.batch_tokens.value_or(0), 4096),
-       .workers = config_.data.workers});
+       .workers = config_.data.workers,
+       .group = &group});
 }
 
 void EvaluationDriver::update(TrainState& state, const Metrics& metrics) {

@@ -7,6 +7,7 @@
 
 #include <c10/core/Device.h>
 
+#include "train/distributed/process_group.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/run/run_config.h"
 #include "train/step/evaluate.h"
@@ -36,8 +37,8 @@ class EvaluationDriver {
   /// Whether an evaluation is due after the steps from `before` to `after`.
   bool is_due(const TrainingProgress& before, const TrainingProgress& after) const;
 
-  /// Evaluates the average of the weights if there is one. Throws Stopped.
-  Metrics evaluate(std::optional<EmaWeights>& ema) const;
+  /// Evaluates the average of the weights if there is one. Throws Stopped, DistributedError.
+  Metrics evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const;
   /// Updates decision threshold, best checkpoints and early stopping with the metrics of a step.
   void update(TrainState& state, const Metrics& metrics);
 

@@ -22,11 +22,26 @@ void add_to_window(TrainState& state, const StepResult& result) {
   ++state.window_steps;
 }
 
-StepLog::StepLog(const std::string& directory,
+StepLog::StepLog(const RunDirectory& directory,
                  const TrainState& state,
                  const config::Duration& duration)
-    : metrics_log_(directory, state.progress.steps, state.pending_evaluation),
-      progress_line_(state.progress, duration) {}
+    : progress_line_(state.progress, duration) {
+  if (directory.is_writable()) {
+    metrics_log_.emplace(directory.path(), state.progress.steps, state.pending_evaluation);
+  }
+}
+
+void StepLog::write_metrics(int64_t step, const MetricsLog::Metrics& metrics) {
+  if (metrics_log_) {
+    metrics_log_->write(step, metrics);
+  }
+}
+
+void StepLog::sync() {
+  if (metrics_log_) {
+    metrics_log_->sync();
+  }
+}
 
 void StepLog::add_step(const StepResult& result, double lr, double seconds) {
   loss_ = result.loss;
@@ -74,7 +89,7 @@ void StepLog::write(TrainState& state, const objectives::Objective& objective, b
     metrics.emplace_back("train/rollbacks", static_cast<double>(state.rollbacks.count));
   }
   metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
-  metrics_log_.write(state.progress.steps, metrics);
+  write_metrics(state.progress.steps, metrics);
   progress_line_.write_line(state.progress, shown, is_last);
   state.window_loss = 0;
   state.window_steps = 0;
@@ -95,7 +110,7 @@ void StepLog::write_evaluation(int64_t step, const Metrics& metrics) {
                     (reason.empty() ? shortest_repr(std::round(value * 1e5) / 1e5)
                                     : "undefined (" + reason + ")"));
   }
-  metrics_log_.write(step, tagged);
+  write_metrics(step, tagged);
   log::info(str_cat("[evaluate] step ", step, "  ", join(words, "  ")));
 }
 

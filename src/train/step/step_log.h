@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "objectives/objective.h"
 #include "train/log/metrics_log.h"
 #include "train/log/progress_line.h"
+#include "train/run/run_directory.h"
 #include "train/step/evaluate.h"
 #include "train/step/state.h"
 #include "train/step/train_step.h"
@@ -16,11 +18,12 @@ namespace weft::train {
 /// Adds a step that updated the weights to the averages since the last log line.
 void add_to_window(TrainState& state, const StepResult& result);
 
-/// Log of a run: the progress line, and metrics.jsonl with its TensorBoard events.
+/// Log of a run: the progress line, and, in a directory that this process writes, metrics.jsonl
+/// with its TensorBoard events.
 class StepLog {
  public:
   /// Resumes the log of the run directory `directory` at this state. Throws FileError.
-  StepLog(const std::string& directory, const TrainState& state, const config::Duration& duration);
+  StepLog(const RunDirectory& directory, const TrainState& state, const config::Duration& duration);
 
   /// Records a step that took so many seconds.
   void add_step(const StepResult& result, double lr, double seconds);
@@ -30,12 +33,14 @@ class StepLog {
   void write(TrainState& state, const objectives::Objective& objective, bool is_last);
   void write_evaluation(int64_t step, const Metrics& metrics);
   /// Waits until everything is on disk, so that a run resumed from a checkpoint has all lines.
-  void sync() { metrics_log_.sync(); }
+  void sync();
 
  private:
   ProgressMetrics progress_metrics() const;
 
-  MetricsLog metrics_log_;
+  void write_metrics(int64_t step, const MetricsLog::Metrics& metrics);
+
+  std::optional<MetricsLog> metrics_log_;
   ProgressLine progress_line_;
   double loss_ = 0;  // of the last step, as are norm and learning rate
   double norm_ = 0;

@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/error.h"
 #include "base/stop.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
@@ -29,12 +30,15 @@ constexpr double kLargestNorm = 1e18;
 constexpr double kSafeLr = 1e3;
 constexpr double kSafeDecay = 2;
 
-/// Adds a tensor of doubles to the numbers.
-void add_to(std::vector<double>& numbers, const at::Tensor& more) {
-  const auto values = more.cpu().contiguous();
-  const auto* const value = values.const_data_ptr<double>();
-  numbers.resize(static_cast<std::size_t>(values.numel()), 0);
-  std::transform(numbers.begin(), numbers.end(), value, numbers.begin(), std::plus<>());
+void add_results(const MicroBatchLosses& micro_batch, StepResult& result) {
+  result.loss += micro_batch.loss;
+  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
+    result.auxiliary_losses[name] += loss;
+  }
+  result.running_sums.resize(std::max(result.running_sums.size(), micro_batch.running_sums.size()),
+                             0);
+  std::transform(micro_batch.running_sums.begin(), micro_batch.running_sums.end(),
+                 result.running_sums.begin(), result.running_sums.begin(), std::plus<>());
 }
 
 }  // namespace
@@ -62,34 +66,17 @@ TrainStep::TrainStep(const objectives::Objective& objective,
 StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   timings_ = {};
   elapsed_ms();
+  options_.group->set_step(step + 1);
   StepResult result;
   const auto totals = count(batches, result);
   carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
-  const bool has_micro_batches = batches.micro_batches.size() > 1;
-  std::vector<MicroBatchLoss> micro_batches;
-  for (const auto& batch : batches.micro_batches) {
-    if (!micro_batches.empty()) {
-      throw_if_stopped("computing a step");  // a resumed process computes it again
-    }
-    try {
-      micro_batches.push_back(backward(batch, totals, context));
-      if (has_micro_batches && flat_parameters_.compute().defined()) {
-        accumulate();
-      }
-    } catch (const std::exception& error) {
-      zero_grad();
-      if (const auto shortage = memory_shortage_in(error)) {
-        throw MicroBatchOutOfMemory(*shortage, batch.total_tokens(), batch.sequences());
-      }
-      throw;
-    }
-    batching::advance_offsets(batch, context);
-  }
-  gradient_ = has_micro_batches && flat_parameters_.compute().defined()
-                  ? sum_
-                  : flat_parameters_.gradient();
-  for (const auto& micro_batch : micro_batches) {
+  const auto mine = compute_share(batches, totals, context);
+  const auto outcome = exchange_outcomes(*options_.group, mine);
+  throw_if_incomplete(outcome);
+  reduce_gradients(batches);
+  timings_.communication += elapsed_ms();
+  for (const auto& micro_batch : outcome.micro_batches) {
     add_results(micro_batch, result);
   }
   squared_norm_ = kernels::squared_norm(gradient_);
@@ -99,6 +86,98 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   result.tokens = context.first_row + context.first_source_row;
   result.sequences = context.first_sequence;
   return result;
+}
+
+MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micro_batch) {
+  MicroBatchLosses numbers{.index = index};
+  if (micro_batch.loss.defined()) {
+    numbers.loss = micro_batch.loss.item<double>();
+  }
+  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
+    numbers.auxiliary_losses[name] += loss.item<double>();
+  }
+  if (micro_batch.running_sums.defined()) {
+    const auto sums = micro_batch.running_sums.cpu().contiguous();
+    const auto* const sum = sums.const_data_ptr<double>();
+    numbers.running_sums.assign(sum, sum + sums.numel());
+  }
+  return numbers;
+}
+
+/// Advances the context past all micro-batches, so that random numbers do not depend on ranks.
+StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
+                                     const StepTotals& totals,
+                                     nn::ForwardContext& context) {
+  StepOutcome outcome;
+  std::vector<MicroBatchLoss> losses;
+  std::vector<int64_t> indices;
+  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
+    const auto& batch = batches.micro_batches[i];
+    if (batches.ranks[i] == options_.group->rank() && outcome.is_complete()) {
+      if (options_.group->size() > 1 && !batch.streams.empty()) {
+        throw UserError("train: text that continues from step to step needs one process");
+      }
+      // A resumed process computes the step again.
+      outcome.is_stopped = !indices.empty() && stop_requested();
+      if (!outcome.is_stopped) {
+        outcome.shortage = try_backward(batches, i, totals, context, losses);
+        indices.push_back(static_cast<int64_t>(i));
+      }
+    }
+    batching::advance_offsets(batch, context);
+  }
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    outcome.micro_batches.push_back(numbers_of(indices[i], losses[i]));
+  }
+  return outcome;
+}
+
+/// Appends the loss of the micro-batch, unless it does not fit into memory.
+std::optional<MicroBatchShortage> TrainStep::try_backward(const data::StepBatches& batches,
+                                                          std::size_t index,
+                                                          const StepTotals& totals,
+                                                          const nn::ForwardContext& context,
+                                                          std::vector<MicroBatchLoss>& losses) {
+  const auto& batch = batches.micro_batches[index];
+  try {
+    losses.push_back(backward(batch, totals, context));
+    if (sums_micro_batches(batches)) {
+      accumulate();
+    }
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    zero_grad();
+    if (const auto shortage = memory_shortage_in(error)) {
+      return MicroBatchShortage{.requested_bytes = shortage->requested_bytes,
+                                .tokens = batch.total_tokens(),
+                                .sequences = batch.sequences()};
+    }
+    throw;
+  }
+}
+
+void TrainStep::throw_if_incomplete(const StepOutcome& outcome) {
+  if (outcome.is_complete()) {
+    return;
+  }
+  zero_grad();
+  if (const auto& shortage = outcome.shortage) {
+    throw MicroBatchOutOfMemory({shortage->requested_bytes}, shortage->tokens, shortage->sequences);
+  }
+  throw Stopped("stopped while computing a step");
+}
+
+bool TrainStep::sums_micro_batches(const data::StepBatches& batches) const {
+  return batches.micro_batches.size() > 1 && flat_parameters_.compute().defined();
+}
+
+void TrainStep::reduce_gradients(const data::StepBatches& batches) {
+  gradient_ = flat_parameters_.gradient();
+  if (sums_micro_batches(batches)) {
+    allocate_sum();  // a rank without micro-batches has none yet
+    gradient_ = sum_;
+  }
+  options_.group->all_reduce(gradient_);
 }
 
 TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
@@ -153,21 +232,15 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
   return result;
 }
 
-void TrainStep::add_results(const MicroBatchLoss& micro_batch, StepResult& result) const {
-  result.loss += micro_batch.loss.defined() ? micro_batch.loss.item<double>() : 0;
-  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
-    result.auxiliary_losses[name] += loss.item<double>();
-  }
-  if (micro_batch.running_sums.defined()) {
-    add_to(result.running_sums, micro_batch.running_sums);
+void TrainStep::allocate_sum() {
+  if (!sum_.defined()) {
+    sum_ = flat_parameters_.zeros_like_trained();
   }
 }
 
 // Accumulates bf16 gradients of micro-batches in fp32. Between steps the sum is zero.
 void TrainStep::accumulate() {
-  if (!sum_.defined()) {
-    sum_ = flat_parameters_.zeros_like_trained();
-  }
+  allocate_sum();
   kernels::accumulate_and_zero(sum_, flat_parameters_.gradient());
   timings_.optimizer += elapsed_ms();
 }

@@ -17,6 +17,8 @@
 #include "nn/auxiliary_losses.h"
 #include "nn/carried_state.h"
 #include "objectives/objective.h"
+#include "train/distributed/process_group.h"
+#include "train/distributed/step_exchange.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
 
@@ -28,12 +30,14 @@ struct TrainStepOptions {
   c10::Device device = c10::DeviceType::CPU;
   bool recomputes_layers = false;  // train.gradient_checkpointing
   bool measures_time = false;      // synchronizes the device between the parts
+  ProcessGroup* group = &single_process();
 };
 
 /// Milliseconds of the parts of a step; by operation only if time is measured.
 struct StepTimings {
   double forward = 0;
   double backward = 0;
+  double communication = 0;  // between ranks, waiting included
   double optimizer = 0;
   kernels::OperationProfiler::Milliseconds forward_by_operation{};
   kernels::OperationProfiler::Milliseconds backward_by_operation{};
@@ -54,7 +58,7 @@ struct StepResult {
 };
 
 /// Forward, backward and update of one step. The loss is the sum over all targets divided by their
-/// weight (usually their count), however the step is split into micro-batches.
+/// weight (usually their count), however the step is split into micro-batches and ranks.
 class TrainStep {
  public:
   /// All references must outlive the train step.
@@ -64,9 +68,10 @@ class TrainStep {
             Optimizer& optimizer,
             const TrainStepOptions& options);
 
-  /// Runs forward and backward over the step's micro-batches. The gradient stays until `update` or
-  /// `discard_gradients`. Throws Stopped between two micro-batches, MicroBatchOutOfMemory if one
-  /// does not fit; no gradient is left then.
+  /// Runs forward and backward over this rank's micro-batches and adds up the gradients of all
+  /// ranks. The gradient stays until `update` or `discard_gradients`. Throws Stopped between two
+  /// micro-batches, MicroBatchOutOfMemory if one does not fit, on all ranks alike; no gradient is
+  /// left then. Throws DistributedError.
   StepResult compute(const data::StepBatches& batches, int64_t step);
   /// Updates the weights with the gradient, clipped to clip_norm, and consumes it. Returns false,
   /// with everything unchanged, if a weight would overflow fp32.
@@ -99,7 +104,20 @@ class TrainStep {
   MicroBatchLoss backward(const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
-  void add_results(const MicroBatchLoss& micro_batch, StepResult& result) const;
+  static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);
+  StepOutcome compute_share(const data::StepBatches& batches,
+                            const StepTotals& totals,
+                            nn::ForwardContext& context);
+  /// Whether bf16 gradients of several micro-batches are added up in fp32.
+  bool sums_micro_batches(const data::StepBatches& batches) const;
+  std::optional<MicroBatchShortage> try_backward(const data::StepBatches& batches,
+                                                 std::size_t index,
+                                                 const StepTotals& totals,
+                                                 const nn::ForwardContext& context,
+                                                 std::vector<MicroBatchLoss>& losses);
+  void reduce_gradients(const data::StepBatches& batches);
+  void throw_if_incomplete(const StepOutcome& outcome);
+  void allocate_sum();
   void accumulate();
   void zero_grad();
   bool try_update(double lr, double scale);

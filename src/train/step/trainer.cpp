@@ -56,12 +56,13 @@ Trainer::Trainer(const RunConfig& config,
                    .device = options.device,
                    .recomputes_layers =
                        config.train.gradient_checkpointing == ActivationCheckpointing::kLayers,
-                   .measures_time = options.measures_time}),
+                   .measures_time = options.measures_time,
+                   .group = options.group}),
       failures_(config.train, components, flat_parameters_, train_step_),
       evaluation_(config, components, options.device),
       state_(initial_state(config, components, options, from)),
       loader_(make_loader()),
-      log_(directory.path(), state_, config.train.duration),
+      log_(directory, state_, config.train.duration),
       minutes_before_(state_.progress.minutes),
       begin_(Steady::now()),
       checkpoints_(directory, config, from ? state_.progress.steps : -1) {
@@ -89,6 +90,7 @@ void Trainer::restore(const ResumePoint& from) {
 std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
   auto options = loader_options(config_);
   options.skipped_ranges = state_.rollbacks.skipped_ranges;
+  options.ranks = options_.group->size();
   if (const auto less = state_.micro_batch_tokens) {
     options.micro_batch_tokens =
         options.micro_batch_tokens > 0 ? std::min(options.micro_batch_tokens, *less) : *less;
@@ -108,8 +110,10 @@ CheckpointParts Trainer::checkpoint_parts() const {
           .resolved_config = config_.resolved};
 }
 
+/// By the clock of the main rank.
 double Trainer::minutes_now() const {
-  return minutes_before_ + Seconds(Steady::now() - begin_).count() / 60;
+  const double minutes = minutes_before_ + Seconds(Steady::now() - begin_).count() / 60;
+  return options_.group->sum({options_.group->is_main() ? minutes : 0}).front();
 }
 
 bool Trainer::is_finished(const TrainState& state, const TrainOptions& options) {
@@ -139,7 +143,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     if (on_step) {
       on_step(state_);
     }
-    if (stop_requested() && !is_finished(state_, config_.train)) {
+    if (on_any_rank(stop_requested()) && !is_finished(state_, config_.train)) {
       save_and_stop();
     }
   }
@@ -153,10 +157,13 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     evaluate_now();
   }
   checkpoints_.finish(state_);
-  if (checkpoints_.saved_step() != state_.progress.steps) {
+  if (on_any_rank(checkpoints_.saved_step() != state_.progress.steps)) {
     save_final();
   }
 }
+
+/// A condition that only one rank may notice must be acted on by all.
+bool Trainer::on_any_rank(bool condition) { return options_.group->any(condition); }
 
 bool Trainer::step() {
   const auto begin = Steady::now();
@@ -267,10 +274,11 @@ void Trainer::after_step(const TrainingProgress& before) {
   if (saves) {
     record_save_step(state_.rollbacks, state_.progress.steps, config_.run.keep_last);
   }
+  bool is_best = false;
   if (evaluation_.is_due(before, state_.progress)) {
     evaluate_now();
+    is_best = on_any_rank(EvaluationDriver::is_best_at_this_step(state_));
   }
-  const bool is_best = EvaluationDriver::is_best_at_this_step(state_);
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
     log_.write(state_, *components_.objective, true);
   }
@@ -283,7 +291,7 @@ void Trainer::evaluate_now() {
   state_.pending_evaluation = true;
   Metrics metrics;
   try {
-    metrics = evaluation_.evaluate(ema_);
+    metrics = evaluation_.evaluate(ema_, *options_.group);
   } catch (const Stopped&) {
     save_and_stop();
   }
@@ -296,6 +304,7 @@ void Trainer::evaluate_now() {
 // What precedes every save.
 void Trainer::prepare_save() {
   checkpoints_.finish(state_);
+  options_.group->barrier("the last save");
   state_.progress.minutes = minutes_now();
   log_.sync();
 }
@@ -320,7 +329,8 @@ void Trainer::save_and_stop() {
   if (state_.progress.steps == 0) {
     throw Stopped("stopped before the end of the first step");
   }
-  if (checkpoints_.saved_step() != state_.progress.steps || state_.pending_evaluation) {
+  if (on_any_rank(checkpoints_.saved_step() != state_.progress.steps) ||
+      state_.pending_evaluation) {
     save_final();
   }
   throw Stopped(str_cat("stopped after step ", state_.progress.steps,

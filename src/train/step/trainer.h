@@ -12,6 +12,7 @@
 
 #include "data/data_loader.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/distributed/process_group.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
@@ -37,6 +38,7 @@ struct TrainerOptions {
   bool measures_time = false;
   bool allows_changed_data = false;  // when resuming
   std::optional<StateKeptAcrossRollback> after_rollback = std::nullopt;
+  ProcessGroup* group = &single_process();
 };
 
 /// State in which a process begins: that of the checkpoint `from`, if there is one, updated with
@@ -51,7 +53,8 @@ TrainState initial_state(const RunConfig& config,
 data::DataLoaderOptions loader_options(const RunConfig& config);
 
 /// Trains one run in its directory, from scratch or from a checkpoint to its end: the loop over
-/// steps, after which it evaluates, saves and logs.
+/// steps, after which it evaluates, saves and logs. All ranks of a group run the same loop with the
+/// same state; the main one evaluates, saves and logs.
 class Trainer {
  public:
   /// `from`: the checkpoint to resume from. All references must outlive the trainer. Throws
@@ -93,6 +96,7 @@ class Trainer {
   TrainingProgress progress_after(const data::StepBatches& batches) const;
   void after_step(const TrainingProgress& before);
   void evaluate_now();
+  bool on_any_rank(bool condition);
   void prepare_save();
   void start_save(std::vector<ScoredCheckpoint> scored_if_save_fails);
   void save_final();

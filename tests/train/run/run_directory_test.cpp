@@ -67,6 +67,17 @@ TEST_F(RunDirectoryTest, MarksLaterCheckpointsAsSuperseded) {
   EXPECT_TRUE(fs::exists(folder_.path("run/checkpoint-20.superseded")));
 }
 
+TEST_F(RunDirectoryTest, OtherRanksChangeNothing) {
+  make({10, 20});
+  make_directories(folder_.path("run/checkpoint-30.tmp/training"));
+  const RunDirectory other(folder_.path("run"), RunAccess::kRead);  // although it is locked
+  other.remove_leftovers();
+  other.mark_superseded_after(10);
+  other.clear();
+  EXPECT_TRUE(fs::exists(folder_.path("run/checkpoint-30.tmp")));
+  EXPECT_EQ(steps(), (std::vector<int64_t>{10, 20}));
+}
+
 TEST_F(RunDirectoryTest, IsHeldByOneAtATime) {
   EXPECT_THROW(RunDirectory(folder_.path("run")), UserError);
 }

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMaskedLanguageModel = R"(
+model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 64}}
+tokenizer: {type: wordpiece, vocab_size: 800, train_on: data}
+data:
+  train: [{path: SOURCE/data/corpus/*.txt}]
+  evaluate: [{path: SOURCE/data/held_out.txt}]
+  cache_dir: WORK/cache
+  length: 64
+objective: {type: mlm}
+train:
+  duration: 20 steps
+  batch_tokens: 1024
+  optimizer: {type: adamw, lr: 1e-3}
+  precision: PRECISION
+  threads: 1
+  log_every: 1 steps
+  save_every: 5 steps
+  evaluate_every: 10 steps
+run: {directory: WORK/none, seed: 3, device: cpu, keep: {last: 5}}
+)";
+
+std::string write_config(const test::TemporaryDirectory& work, const std::string& precision) {
+  auto text = test::filled(kMaskedLanguageModel, "SOURCE", WEFT_SOURCE_DIR);
+  text = test::filled(test::filled(text, "WORK", work.path()), "PRECISION", precision);
+  test::write(work / "config.yaml", text);
+  return work / "config.yaml";
+}
+
+/// Trains on so many ranks.
+std::string trained(const test::TemporaryDirectory& work, const std::string& config, int ranks) {
+  const auto run = work / ("ranks-" + std::to_string(ranks));
+  const auto done = test::weft(
+      {"launch", "--ranks", std::to_string(ranks), "--", "train", config, "--output", run});
+  EXPECT_EQ(done.status, 0) << done.err;
+  return run;
+}
+
+/// The values of a metric by step.
+std::map<int64_t, double> metric(const std::string& run, const std::string& name) {
+  std::map<int64_t, double> values;
+  std::ifstream file(run + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    const auto row = nlohmann::json::parse(line);
+    if (row.contains(name)) {
+      values[row["step"]] = row[name];
+    }
+  }
+  return values;
+}
+
+std::string weights(const std::string& run) {
+  return test::contents(run + "/last/model.safetensors");
+}
+
+void expect_near(const std::map<int64_t, double>& found,
+                 const std::map<int64_t, double>& wanted,
+                 double tolerance) {
+  ASSERT_FALSE(wanted.empty());
+  ASSERT_EQ(found.size(), wanted.size());
+  for (const auto& [step, value] : wanted) {
+    EXPECT_NEAR(found.at(step), value, tolerance * std::abs(value)) << "step " << step;
+  }
+}
+
+class Launch : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Launch, LossesDoNotDependOnTheNumberOfRanks) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, GetParam());
+  const auto plain = work / "plain";
+  ASSERT_EQ(test::weft({"train", config, "--output", plain}).status, 0);
+  const bool is_fp32 = GetParam() == "fp32";
+  for (const int ranks : {1, 2, 3}) {
+    SCOPED_TRACE(ranks);
+    const auto run = trained(work, config, ranks);
+    EXPECT_EQ(metric(run, "train/tokens"), metric(plain, "train/tokens"));
+    if (ranks == 1) {
+      EXPECT_EQ(metric(run, "train/loss"), metric(plain, "train/loss"));
+      EXPECT_EQ(weights(run), weights(plain));
+    }
+    const double tolerance = is_fp32 ? 2e-5 : 5e-3;
+    expect_near(metric(run, "train/loss"), metric(plain, "train/loss"), tolerance);
+    expect_near(metric(run, "eval/loss"), metric(plain, "eval/loss"), tolerance);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions,
+                         Launch,
+                         ::testing::Values("fp32", "bf16"),
+                         [](const auto& test) { return test.param; });
+
+/// Process ids of the ranks of a run directory, by their arguments.
+std::vector<pid_t> ranks_of(const std::string& run) {
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto arguments = test::contents(entry.path() / "cmdline");
+    if (arguments.starts_with(std::string("weft\0train\0", 11)) &&
+        arguments.find(run) != std::string::npos) {
+      found.push_back(std::stoi(entry.path().filename()));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool wait_until(const std::function<bool()>& is_true) {
+  for (int i = 0; i < 3000 && !is_true(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return is_true();
+}
+
+TEST(LaunchedRun, RestartsAfterAKilledRankAndEndsTheSame) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto undisturbed = trained(work, config, 2);
+  for (const int victim : {0, 1}) {
+    SCOPED_TRACE(victim);
+    const test::TemporaryDirectory streams;
+    const auto run = work / ("killed-" + std::to_string(victim));
+    const auto launcher = test::start({WEFT_BINARY, "launch", "--ranks", "2", "--restarts", "1",
+                                       "--", "train", config, "--output", run},
+                                      streams.path());
+    ASSERT_TRUE(wait_until([&] { return fs::exists(run + "/checkpoint-5"); }));
+    const auto ranks = ranks_of(run);
+    ASSERT_EQ(ranks.size(), 2U);
+    ::kill(ranks[static_cast<std::size_t>(victim)], SIGKILL);
+    const auto done = test::finish(launcher, streams.path());
+    EXPECT_EQ(done.status, 0) << done.err;
+    EXPECT_NE(done.err.find("starting all ranks again"), std::string::npos) << done.err;
+    EXPECT_EQ(weights(run), weights(undisturbed));
+    EXPECT_EQ(metric(run, "train/loss"), metric(undisturbed, "train/loss"));
+    EXPECT_TRUE(ranks_of(run).empty());
+  }
+}
+
+TEST(LaunchedRun, StopsOnAllRanksAndResumesOnAnotherNumberOfThem) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto undisturbed = trained(work, config, 2);
+  const auto run = work / "stopped";
+  const test::TemporaryDirectory streams;
+  const auto launcher =
+      test::start({WEFT_BINARY, "launch", "--ranks", "2", "--", "train", config, "--output", run},
+                  streams.path());
+  ASSERT_TRUE(wait_until([&] { return fs::exists(run + "/checkpoint-5"); }));
+  ::kill(launcher, SIGTERM);
+  EXPECT_EQ(test::finish(launcher, streams.path()).status, 143);
+  EXPECT_TRUE(ranks_of(run).empty());
+  const auto resumed =
+      test::weft({"launch", "--ranks", "3", "--", "train", config, "--output", run});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  expect_near(metric(run, "train/loss"), metric(undisturbed, "train/loss"), 2e-5);
+}
+
+TEST(LaunchedRun, RefusesWhatRunsInOneProcess) {
+  const auto message = [](const std::vector<std::string>& arguments) {
+    return test::weft(arguments).err;
+  };
+  EXPECT_NE(message({"launch", "--ranks", "2"}).find("no command after --"), std::string::npos);
+  EXPECT_NE(message({"launch", "--", "predict"}).find("'predict' after --"), std::string::npos);
+  EXPECT_NE(message({"launch", "--nodes", "2", "--", "train", "a.yaml"}).find("--master-addr"),
+            std::string::npos);
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto refused = test::weft({"launch", "--ranks", "2", "--", "train", config, "--dry-run"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("--dry-run runs in one process"), std::string::npos) << refused.err;
+}
+
+}  // namespace
+}  // namespace weft::cli
