@@ -54,6 +54,20 @@ void print_forecast(const train::DryRunReport& forecast) {
   std::cout << json.dump() << "\n";
 }
 
+void declare_training(Arguments& arguments) {
+  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated")
+      .value("output", "DIR", "run directory, instead of run.directory")
+      .value("resume", "auto|never|DIR",
+             "resume from the last checkpoint (auto), restart and replace the run (never), or "
+             "resume from the checkpoint DIR")
+      .flag("allow-changed-data",
+            "resume even if the training data or keys below data have changed since the checkpoint")
+      .flag("dry-run",
+            "run one step and one save in a temporary directory, then report expected time and "
+            "memory")
+      .flag("verbose", "also show checksums of config, data, tokenizer and initial weights");
+}
+
 }  // namespace
 
 int run_train(std::vector<std::string> arguments) {
@@ -67,20 +81,14 @@ int run_train(std::vector<std::string> arguments) {
                     "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
                     "weft train --reproduce runs/lower"}},
       0, 1);
-  parsed.value("set", "KEY=VALUE", "override a config key; may be repeated")
-      .value("output", "DIR", "run directory, instead of run.directory")
-      .value("resume", "auto|never|DIR",
-             "resume from the last checkpoint (auto), restart and replace the run (never), or "
-             "resume from the checkpoint DIR")
-      .flag("allow-changed-data",
-            "resume even if the training data or keys below data have changed since the checkpoint")
-      .flag("dry-run",
-            "run one step and one save in a temporary directory, then report expected time and "
-            "memory");
+  declare_training(parsed);
   declare_reproduce(parsed);
   declare_sweep(parsed);
   if (!parsed.parse(arguments)) {
     return 0;
+  }
+  if (parsed.has("verbose")) {
+    log::set_level(log::Level::kDebug);
   }
   if (parsed.has("reproduce")) {
     return run_reproduce(parsed);

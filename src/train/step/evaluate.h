@@ -29,6 +29,9 @@ struct EvaluationSettings {
 /// Metric values by name, as in objectives::Evaluation: eval_loss, ...
 using Metrics = std::map<std::string, double>;
 
+/// A metric value in a log line: rounded to 5 decimals.
+std::string metric_text(double value);
+
 /// Evaluates the data once, without dropout. Throws Stopped if a stop is requested.
 std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,
                                                        models::Model& model,
