@@ -61,8 +61,9 @@ void print_forecast(const train::DryRunReport& forecast) {
 void require_one_process(const Arguments& parsed, const train::LaunchEnvironment& launch) {
   for (const auto* option : {"reproduce", "verify-resume", "dry-run", "seeds", "folds"}) {
     if (launch.world_size > 1 && parsed.has(option)) {
-      throw UsageError(str_cat("weft train: --", option, " runs in one process, but ",
-                               launch.launcher, " started ", launch.world_size, " ranks"));
+      throw UsageError(str_cat("weft train: --", option,
+                               " runs in one process, but this one was started as one of ",
+                               launch.world_size, " ranks"));
     }
   }
 }
@@ -73,9 +74,24 @@ std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& 
   }
   auto group = train::ProcessGroup::join(launch);
   if (launch.world_size > 1) {
-    log::info(str_cat("[run] ", launch.world_size, " ranks, started by ", launch.launcher));
+    log::info(str_cat("[run] ", launch.world_size, " ranks",
+                      launch.launcher.empty() ? "" : ", started by " + launch.launcher));
   }
   return group;
+}
+
+void declare_training(Arguments& arguments) {
+  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated")
+      .value("output", "DIR", "run directory, instead of run.directory")
+      .value("resume", "auto|never|DIR",
+             "resume from the last checkpoint (auto), restart and replace the run (never), or "
+             "resume from the checkpoint DIR")
+      .flag("allow-changed-data",
+            "resume even if the training data or keys below data have changed since the checkpoint")
+      .flag("dry-run",
+            "run one step and one save in a temporary directory, then report expected time and "
+            "memory")
+      .flag("verbose", "also show checksums of config, data, tokenizer and initial weights");
 }
 
 }  // namespace
@@ -91,20 +107,14 @@ int run_train(std::vector<std::string> arguments) {
                     "weft train config.yaml --dry-run", "weft train config.yaml --verify-resume",
                     "weft train --reproduce runs/lower"}},
       0, 1);
-  parsed.value("set", "KEY=VALUE", "override a config key; may be repeated")
-      .value("output", "DIR", "run directory, instead of run.directory")
-      .value("resume", "auto|never|DIR",
-             "resume from the last checkpoint (auto), restart and replace the run (never), or "
-             "resume from the checkpoint DIR")
-      .flag("allow-changed-data",
-            "resume even if the training data or keys below data have changed since the checkpoint")
-      .flag("dry-run",
-            "run one step and one save in a temporary directory, then report expected time and "
-            "memory");
+  declare_training(parsed);
   declare_reproduce(parsed);
   declare_sweep(parsed);
   if (!parsed.parse(arguments)) {
     return 0;
+  }
+  if (parsed.has("verbose")) {
+    log::set_level(log::Level::kDebug);
   }
   const auto launch = train::read_launch_environment();
   require_one_process(parsed, launch);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <string>
 
+#include "train/log/remaining_time.h"
 #include "train/step/training_progress.h"
 
 namespace weft::train {
@@ -15,30 +15,41 @@ struct ProgressMetrics {
   double tokens_per_second = 0;
 };
 
-/// Status line of a run: step, loss, learning rate, tokens per second, time left. On a terminal it
-/// is updated in place; elsewhere it is a plain log line, every few seconds at most.
+/// `epoch 1.25`.
+std::string epoch_text(double epochs);
+
+/// Text of a progress line: step and epoch (of the run's number, if known), loss, learning rate,
+/// tokens per second, and the remaining time `eta` in seconds.
+std::string progress_text(const TrainingProgress& progress,
+                          const ProgressMetrics& metrics,
+                          const config::Duration& duration,
+                          double eta);
+
+/// Progress of a run: on a terminal, a status line that is updated in place; log lines for the
+/// first step of this process and whenever metrics are logged.
 class ProgressLine {
  public:
-  ProgressLine(const TrainingProgress& begin, const config::Duration& duration);
+  ProgressLine(const config::Duration& duration, const RemainingTime& remaining);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Updates the line after a step.
+  void add_step(double seconds) { remaining_.add_step(seconds); }
+  void add_evaluation(const TrainingProgress& at, double seconds) {
+    remaining_.add_evaluation(at, seconds);
+  }
+  /// Updates the status line after a step; writes a log line if there is none yet.
   void show(const TrainingProgress& progress, const ProgressMetrics& metrics);
-  /// Writes a plain line after the metrics went to metrics.jsonl, unless one was written just
-  /// before. `is_last`: in any case.
-  void write_line(const TrainingProgress& progress, const ProgressMetrics& metrics, bool is_last);
+  /// Writes a log line.
+  void write_line(const TrainingProgress& progress, const ProgressMetrics& metrics);
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   std::string line(const TrainingProgress& progress, const ProgressMetrics& metrics) const;
 
-  double share_at_begin_;
   config::Duration duration_;
-  Time begin_;
-  Time last_status_time_{};
-  Time last_line_time_{};
+  RemainingTime remaining_;
+  std::chrono::steady_clock::time_point last_status_time_{};
+  bool has_written_ = false;
 };
 
 }  // namespace weft::train

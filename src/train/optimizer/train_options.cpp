@@ -85,7 +85,8 @@ void read_intervals(config::Section& section, TrainOptions& options) {
                         "memory for a copy of weights and optimizer state. false: training waits "
                         "for each save. The files are identical."});
   section.read("log_every", options.log_every,
-               {.help = "Interval for logging metrics to the log and to metrics.jsonl."});
+               {.help = "Interval for logging metrics to the log and to metrics.jsonl. The log "
+                        "also has a line for the first step."});
   section.read("best_by", options.metric_for_best_model,
                {.help = "Evaluation metric that selects the best checkpoint: lower is better for "
                         "losses, perplexities and errors, higher for other metrics. null: the "

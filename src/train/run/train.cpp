@@ -107,10 +107,11 @@ void record_start(const RunConfig& config,
                   const RunRecord& record,
                   const std::optional<ResumePoint>& from) {
   log::info(str_cat("[run] ", to_text(record.machine)));
-  log::info(str_cat("[run] seed ", config.run.seed, ", config ", to_hex(record.config), ", data ",
-                    to_hex(record.data), ", evaluation data ", to_hex(record.evaluation_data),
-                    ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "initial ",
-                    "weights ", to_hex(record.weights)));
+  log::info(str_cat("[run] seed ", config.run.seed));
+  log::debug(str_cat("[run] checksums: config ", to_hex(record.config), ", data ",
+                     to_hex(record.data), ", evaluation data ", to_hex(record.evaluation_data),
+                     ", tokenizer ", to_hex(record.tokenizer), ", ", from ? "" : "initial ",
+                     "weights ", to_hex(record.weights)));
   if (!request.group->is_main()) {
     return;
   }

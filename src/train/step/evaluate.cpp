@@ -1,12 +1,14 @@
 #include "train/step/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/stop.h"
+#include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "data/data_loader.h"
 
@@ -68,6 +70,8 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   merge_ranks(group, *evaluation);
   return evaluation;
 }
+
+std::string metric_text(double value) { return shortest_repr(std::round(value * 1e5) / 1e5); }
 
 Metrics evaluate(const objectives::Objective& objective,
                  models::Model& model,

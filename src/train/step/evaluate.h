@@ -31,6 +31,9 @@ struct EvaluationSettings {
 /// Metric values by name, as in objectives::Evaluation: eval_loss, ...
 using Metrics = std::map<std::string, double>;
 
+/// A metric value in a log line: rounded to 5 decimals.
+std::string metric_text(double value);
+
 /// Evaluates the data once, without dropout. The result has the same bits on all ranks, for any
 /// number of them. Throws Stopped if a stop is requested on any rank, DistributedError.
 std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objective& objective,

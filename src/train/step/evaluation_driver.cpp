@@ -55,12 +55,13 @@ void EvaluationDriver::check_metric_for_best_model() const {
   check_metric(metric_, *evaluation);
 }
 
-bool EvaluationDriver::is_enabled() const {
-  return components_.data.evaluate != nullptr && config_.train.evaluate_every.has_value();
+std::optional<config::Duration> EvaluationDriver::interval() const {
+  return components_.data.evaluate ? config_.train.evaluate_every : std::nullopt;
 }
 
 bool EvaluationDriver::is_due(const TrainingProgress& before, const TrainingProgress& after) const {
-  return is_enabled() && train::is_due(before, after, *config_.train.evaluate_every);
+  const auto every = interval();
+  return every && train::is_due(before, after, *every);
 }
 
 Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const {
@@ -74,6 +75,24 @@ Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema, ProcessGroup&
        .batch_tokens = std::max<int64_t>(config_.train.batch_tokens.value_or(0), 4096),
        .workers = config_.data.workers,
        .group = &group});
+}
+
+std::string EvaluationDriver::compare_with_best(const TrainState& state,
+                                                const Metrics& metrics) const {
+  const auto found = metrics.find(metric_);
+  // Early stopping has the best value too, for runs that keep no best checkpoint.
+  const auto best = state.scored.empty() ? state.early_stopping.best : state.scored.front().value;
+  const bool has_value = found != metrics.end() && std::isfinite(found->second);
+  if (has_value && (!best || is_better(found->second, *best))) {
+    return str_cat("best ", metric_, " ", metric_text(found->second), " (improved",
+                   best ? " from " + metric_text(*best) : "", ")");
+  }
+  if (!best) {
+    return "";
+  }
+  return str_cat("best ", metric_, " ", metric_text(*best),
+                 state.scored.empty() ? "" : str_cat(" at step ", state.scored.front().step),
+                 " (not improved)");
 }
 
 void EvaluationDriver::update(TrainState& state, const Metrics& metrics) {

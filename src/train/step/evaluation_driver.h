@@ -32,13 +32,16 @@ class EvaluationDriver {
   /// train.best_by before hours are spent. Throws UserError.
   void check_metric_for_best_model() const;
 
-  /// Whether the run is evaluated at all.
-  bool is_enabled() const;
+  /// Interval of the evaluations; nullopt if the run is not evaluated at all.
+  std::optional<config::Duration> interval() const;
   /// Whether an evaluation is due after the steps from `before` to `after`.
   bool is_due(const TrainingProgress& before, const TrainingProgress& after) const;
 
   /// Evaluates the average of the weights if there is one. Throws Stopped, DistributedError.
   Metrics evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const;
+  /// `best eval_f1 0.8 at step 40 (not improved)`: the best value of the selection metric
+  /// (train.best_by), and whether these metrics improve on those before. Empty without a value.
+  std::string compare_with_best(const TrainState& state, const Metrics& metrics) const;
   /// Updates decision threshold, best checkpoints and early stopping with the metrics of a step.
   void update(TrainState& state, const Metrics& metrics);
 

@@ -1,7 +1,6 @@
 #include "train/step/step_log.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -24,8 +23,9 @@ void add_to_window(TrainState& state, const StepResult& result) {
 
 StepLog::StepLog(const RunDirectory& directory,
                  const TrainState& state,
-                 const config::Duration& duration)
-    : progress_line_(state.progress, duration) {
+                 const config::Duration& duration,
+                 const RemainingTime& remaining)
+    : progress_line_(duration, remaining) {
   if (directory.is_writable()) {
     metrics_log_.emplace(directory.path(), state.progress.steps, state.pending_evaluation);
   }
@@ -47,6 +47,7 @@ void StepLog::add_step(const StepResult& result, double lr, double seconds) {
   loss_ = result.loss;
   norm_ = result.norm;
   lr_ = lr;
+  progress_line_.add_step(seconds);
   window_seconds_ += seconds;
   window_tokens_ += result.tokens;
   tokens_per_second_ = static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9);
@@ -60,7 +61,7 @@ void StepLog::show(const TrainState& state) {
   progress_line_.show(state.progress, progress_metrics());
 }
 
-void StepLog::write(TrainState& state, const objectives::Objective& objective, bool is_last) {
+void StepLog::write(TrainState& state, const objectives::Objective& objective) {
   MetricsLog::Metrics metrics;
   auto shown = progress_metrics();
   if (state.window_steps > 0) {
@@ -90,7 +91,7 @@ void StepLog::write(TrainState& state, const objectives::Objective& objective, b
   }
   metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
   write_metrics(state.progress.steps, metrics);
-  progress_line_.write_line(state.progress, shown, is_last);
+  progress_line_.write_line(state.progress, shown);
   state.window_loss = 0;
   state.window_steps = 0;
   state.window_sums.clear();
@@ -99,7 +100,11 @@ void StepLog::write(TrainState& state, const objectives::Objective& objective, b
   window_tokens_ = 0;
 }
 
-void StepLog::write_evaluation(int64_t step, const Metrics& metrics) {
+void StepLog::write_evaluation(const TrainingProgress& progress,
+                               const Metrics& metrics,
+                               const std::string& selection,
+                               double seconds) {
+  progress_line_.add_evaluation(progress, seconds);
   MetricsLog::Metrics tagged;
   std::vector<std::string> words;
   for (const auto& [name, value] : metrics) {
@@ -107,11 +112,14 @@ void StepLog::write_evaluation(int64_t step, const Metrics& metrics) {
                         value);
     const auto reason = metrics::undefined_reason(name, value);
     words.push_back(name + " " +
-                    (reason.empty() ? shortest_repr(std::round(value * 1e5) / 1e5)
-                                    : "undefined (" + reason + ")"));
+                    (reason.empty() ? metric_text(value) : "undefined (" + reason + ")"));
   }
-  write_metrics(step, tagged);
-  log::info(str_cat("[evaluate] step ", step, "  ", join(words, "  ")));
+  if (!selection.empty()) {
+    words.push_back(selection);
+  }
+  write_metrics(progress.steps, tagged);
+  log::info(str_cat("[evaluate] step ", progress.steps, "  ", epoch_text(progress.epochs), "  ",
+                    join(words, "  ")));
 }
 
 }  // namespace weft::train

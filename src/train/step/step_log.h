@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -23,15 +22,23 @@ void add_to_window(TrainState& state, const StepResult& result);
 class StepLog {
  public:
   /// Resumes the log of the run directory `directory` at this state. Throws FileError.
-  StepLog(const RunDirectory& directory, const TrainState& state, const config::Duration& duration);
+  StepLog(const RunDirectory& directory,
+          const TrainState& state,
+          const config::Duration& duration,
+          const RemainingTime& remaining);
 
   /// Records a step that took so many seconds.
   void add_step(const StepResult& result, double lr, double seconds);
-  /// Updates the progress line.
+  /// Updates the progress line; after `write`, if both are due.
   void show(const TrainState& state);
-  /// Writes the training metrics and begins a new window. `is_last`: of this process.
-  void write(TrainState& state, const objectives::Objective& objective, bool is_last);
-  void write_evaluation(int64_t step, const Metrics& metrics);
+  /// Writes the training metrics and begins a new window.
+  void write(TrainState& state, const objectives::Objective& objective);
+  /// Writes the metrics of an evaluation that took so many seconds. `selection`: what they mean for
+  /// the best checkpoint, may be empty.
+  void write_evaluation(const TrainingProgress& progress,
+                        const Metrics& metrics,
+                        const std::string& selection,
+                        double seconds);
   /// Waits until everything is on disk, so that a run resumed from a checkpoint has all lines.
   void sync();
 

@@ -62,7 +62,10 @@ Trainer::Trainer(const RunConfig& config,
       evaluation_(config, components, options.device),
       state_(initial_state(config, components, options, from)),
       loader_(make_loader()),
-      log_(directory, state_, config.train.duration),
+      log_(directory,
+           state_,
+           config.train.duration,
+           {state_.progress, config.train.duration, evaluation_.interval()}),
       minutes_before_(state_.progress.minutes),
       begin_(Steady::now()),
       checkpoints_(directory, config, from ? state_.progress.steps : -1) {
@@ -153,7 +156,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
                 " steps had a finite loss and gradient, so nothing was learned. Lower "
                 "train.optimizer.lr, train in fp32, and check the weights of init_from"));
   }
-  if (evaluation_.is_enabled() && evaluation_.evaluated_step() != state_.progress.steps) {
+  if (evaluation_.interval() && evaluation_.evaluated_step() != state_.progress.steps) {
     evaluate_now();
   }
   checkpoints_.finish(state_);
@@ -264,11 +267,11 @@ TrainingProgress Trainer::progress_after(const data::StepBatches& batches) const
 
 void Trainer::after_step(const TrainingProgress& before) {
   const bool is_last = is_over(state_.progress, config_.train.duration);
-  log_.show(state_);
   checkpoints_.finish_if_done(state_);
   if (is_last || is_due(before, state_.progress, config_.train.log_every)) {
-    log_.write(state_, *components_.objective, is_last);
+    log_.write(state_, *components_.objective);
   }
+  log_.show(state_);
   const bool saves =
       config_.train.save_every && is_due(before, state_.progress, *config_.train.save_every);
   if (saves) {
@@ -280,7 +283,7 @@ void Trainer::after_step(const TrainingProgress& before) {
     is_best = on_any_rank(EvaluationDriver::is_best_at_this_step(state_));
   }
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
-    log_.write(state_, *components_.objective, true);
+    log_.write(state_, *components_.objective);
   }
   if ((saves || is_best) && !is_finished(state_, config_.train)) {
     start_save(is_best ? evaluation_.scored_before() : state_.scored);
@@ -289,6 +292,7 @@ void Trainer::after_step(const TrainingProgress& before) {
 
 void Trainer::evaluate_now() {
   state_.pending_evaluation = true;
+  const auto begin = Steady::now();
   Metrics metrics;
   try {
     metrics = evaluation_.evaluate(ema_, *options_.group);
@@ -296,8 +300,10 @@ void Trainer::evaluate_now() {
     save_and_stop();
   }
   state_.pending_evaluation = false;
-  log_.write_evaluation(state_.progress.steps, metrics);
+  const double seconds = Seconds(Steady::now() - begin).count();
   checkpoints_.finish(state_);  // only saved checkpoints compete
+  log_.write_evaluation(state_.progress, metrics, evaluation_.compare_with_best(state_, metrics),
+                        seconds);
   evaluation_.update(state_, metrics);
 }
 

@@ -46,8 +46,11 @@ TEST_F(ReproduceTest, VerifiesResumeAndLeavesNothingBehind) {
 }
 
 TEST_F(ReproduceTest, RunIsRepeatedAndADifferenceIsStatusOne) {
-  ASSERT_EQ(train({work_ / "config.yaml"}).status, 0);
-  const auto repeated = train({"--reproduce", work_ / "run"});
+  const auto run = train({work_ / "config.yaml"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.err.find("checksums"), std::string::npos);
+  const auto repeated = train({"--reproduce", work_ / "run", "--verbose"});
+  EXPECT_NE(repeated.err.find("[run] checksums: config "), std::string::npos);
   ASSERT_EQ(repeated.status, 0) << repeated.err;
   EXPECT_EQ(nlohmann::json::parse(repeated.out)["step"], 12);
   EXPECT_NE(repeated.err.find("[reproduce] step 12 is identical: "), std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "support/config.h"
 #include "train/run/run_record.h"
@@ -103,9 +104,13 @@ TEST_F(ReproduceTest, RecordHasEveryProcess) {
   EXPECT_EQ(record.resumes.front().step, 4);
   EXPECT_EQ(record.resumes.front().machine.threads, 2);
   const auto log = small_.file("run/train.log");
-  for (const auto& fact : {record.machine.libtorch, record.machine.features, record.machine.kernels,
-                           std::string("initial weights ")}) {
+  for (const auto& fact :
+       {record.machine.libtorch, record.machine.features, record.machine.kernels}) {
     EXPECT_NE(log.find(fact), std::string::npos) << fact;
+  }
+  for (const auto checksum :
+       {record.config, record.data, record.evaluation_data, record.tokenizer, record.weights}) {
+    EXPECT_EQ(log.find(to_hex(checksum)), std::string::npos) << "only in run.json";
   }
 }
 
