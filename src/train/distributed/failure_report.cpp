@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -22,7 +23,8 @@ using std::chrono::milliseconds;
 
 // After an error, ranks that are alive report it to the store within this time.
 constexpr milliseconds kReportTime(1500);
-constexpr milliseconds kAnswerTime(1000);  // of the store, beyond kReportTime
+constexpr milliseconds kReadTime(800);  // for the others to read the reports
+constexpr milliseconds kReportPoll(10);
 
 // A process has one rank.
 std::atomic<int> reported_rank{-1};
@@ -56,40 +58,69 @@ std::string left_key(int rank) { return str_cat("left/", rank); }
               "different sizes\n")
           .c_str(),
       stderr);
+  std::fflush(stderr);
   if (previous_terminate != nullptr) {
     previous_terminate();
   }
   std::abort();
 }
 
-/// The ranks that left or, if none, those that do not report the error too.
-std::vector<int> silent_ranks(const Rendezvous& meeting, int rank) {
+/// Ranks with whom the others cannot continue.
+struct Culprits {
+  std::vector<int> ranks;
+  bool has_left = false;
+};
+
+std::vector<int> ranks_with(c10d::Store& store,
+                            int size,
+                            const std::function<std::string(int)>& key,
+                            bool is_set) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size; ++rank) {
+    if (store.check({key(rank)}) == is_set) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+/// The ranks that left or, if none does in time, those that do not report the error too.
+Culprits ask_store(c10d::Store& store, int rank, int size) {
+  const auto deadline = std::chrono::steady_clock::now() + kReportTime;
+  store.setTimeout(kReportTime);
+  store.set(failed_key(rank), std::string("1"));
+  Culprits culprits;
+  do {
+    std::this_thread::sleep_for(kReportPoll);
+    culprits.has_left = leavers(store) > 0;
+    culprits.ranks = culprits.has_left ? ranks_with(store, size, left_key, true)
+                                       : ranks_with(store, size, failed_key, false);
+  } while (!culprits.has_left && !culprits.ranks.empty() &&
+           std::chrono::steady_clock::now() < deadline);
+  // The process with the store must not end before the others have read this.
+  const auto readers = size - static_cast<int64_t>(culprits.ranks.size());
+  for (int64_t count = store.add("read", 1);
+       rank == 0 && count < readers && std::chrono::steady_clock::now() < deadline + kReadTime;
+       count = store.add("read", 0)) {
+    std::this_thread::sleep_for(kReportPoll);
+  }
+  return culprits;
+}
+
+Culprits find_culprits(const Rendezvous& meeting, int rank) {
   // The store may not answer either: asks it in a thread that can be left behind.
-  std::packaged_task<std::vector<int>()> ask(
-      [store = meeting.store, rank, size = static_cast<int>(meeting.hosts.size())] {
-        store->setTimeout(kReportTime + kAnswerTime);
-        store->set(failed_key(rank), std::string("1"));
-        std::this_thread::sleep_for(kReportTime);
-        const bool has_leavers = leavers(*store) > 0;
-        std::vector<int> silent;
-        for (int other = 0; other < size; ++other) {
-          const bool is_silent =
-              has_leavers ? store->check({left_key(other)}) : !store->check({failed_key(other)});
-          if (is_silent) {
-            silent.push_back(other);
-          }
-        }
-        return silent;
-      });
+  std::packaged_task<Culprits()> ask([store = meeting.store, rank, size = meeting.hosts.size()] {
+    return ask_store(*store, rank, static_cast<int>(size));
+  });
   auto answer = ask.get_future();
   std::thread(std::move(ask)).detach();
-  if (answer.wait_for(kReportTime + kAnswerTime) == std::future_status::ready) {
+  if (answer.wait_for(kReportTime + kReadTime) == std::future_status::ready) {
     try {
       return answer.get();
     } catch (const std::exception&) {
     }
   }
-  return rank == 0 ? std::vector<int>() : std::vector<int>{0};  // rank 0 has the store
+  return {rank == 0 ? std::vector<int>() : std::vector<int>{0}, false};  // rank 0 has the store
 }
 
 }  // namespace
@@ -115,6 +146,12 @@ std::string cause_of(const std::exception& error) {
   if (text.starts_with('[') && text.find("] ") != std::string_view::npos) {
     text.remove_prefix(text.find("] ") + 2);
   }
+  for (const auto* const closed : {"Connection closed", "Connection reset", "Read error",
+                                   "Write error", "Broken pipe", "Connection was likely closed"}) {
+    if (text.find(closed) != std::string_view::npos) {
+      return "connection closed";
+    }
+  }
   return std::string(text);
 }
 
@@ -122,15 +159,17 @@ std::string failure_report(const Rendezvous& meeting,
                            int rank,
                            std::string_view operation,
                            const std::string& cause) {
+  const auto [culprits, has_left] = find_culprits(meeting, rank);
   std::vector<std::string> names;
-  for (const int other : silent_ranks(meeting, rank)) {
+  for (const int other : culprits) {
     names.push_back(str_cat(other, " (host ", meeting.hosts[static_cast<std::size_t>(other)], ")"));
   }
   const std::string place = str_cat(at_step(), " in ", operation, ": ", cause);
   if (names.empty()) {
-    return str_cat("all ranks are alive, but a call failed", place);
+    return str_cat("all ranks are alive, but cannot continue", place);
   }
-  return str_cat(names.size() == 1 ? "rank " : "ranks ", join(names), " did not answer", place);
+  return str_cat(names.size() == 1 ? "rank " : "ranks ", join(names),
+                 has_left ? " left" : " did not answer", place);
 }
 
 int64_t report_leaving(c10d::Store& store, int rank) {

@@ -16,12 +16,14 @@ void prepare_failure_report(int rank);
 /// The step that messages name; none before the first call.
 void set_reported_step(int64_t step);
 
-/// The message of an error of LibTorch without stack and source file.
+/// The message of an error of LibTorch without stack and source file; `connection closed` for all
+/// its forms.
 std::string cause_of(const std::exception& error);
 
-/// Tells the other ranks that a call failed here, waits 1.5 s for them to tell the same, and names
-/// the ranks that left or stay silent: `rank 2 (host b) did not answer at step 1200 in all-reduce:
-/// timed out after 5 min 00 s`. The connections must be closed before, so that all ranks notice.
+/// Tells the other ranks that a call failed here and names those that left or, after 1.5 s, do not
+/// tell the same: `rank 2 (host b) did not answer at step 1200 in all-reduce: timed out after 5 min
+/// 00 s`. The connections must be closed before, so that all ranks notice. Rank 0 waits until the
+/// others have read it.
 std::string failure_report(const Rendezvous& meeting,
                            int rank,
                            std::string_view operation,

@@ -26,7 +26,6 @@ using Work = c10::intrusive_ptr<c10d::Work>;
 // Gloo is fastest with several calls of 1 to 4 MiB at a time: larger ones are copied.
 constexpr int64_t kPieceBytes = 4 << 20;
 constexpr std::size_t kInFlight = 4;
-constexpr milliseconds kReadTime(700);  // for the others to read the reports
 constexpr milliseconds kLeaveTime(3000);
 constexpr milliseconds kLongestPoll(50);
 
@@ -179,7 +178,7 @@ void ProcessGroup::Group::wait_for(const std::vector<std::string>& keys, millise
   const auto deadline = Clock::now() + limit;
   for (milliseconds pause(1); !store().check(keys); pause = std::min(pause * 2, kLongestPoll)) {
     if (leavers(store()) > 0 && !store().check(keys)) {
-      throw std::runtime_error("left");
+      throw std::runtime_error("connection closed");
     }
     if (Clock::now() >= deadline) {
       throw std::runtime_error("timed out after " + duration(limit));
@@ -197,9 +196,6 @@ void ProcessGroup::Group::fail(std::string_view operation, const std::string& ca
                            is_timeout && !cause.starts_with("timed out")
                                ? "timed out after " + duration(timeout)
                                : cause);
-  if (environment.serves_store) {
-    std::this_thread::sleep_for(kReadTime);
-  }
   throw DistributedError(failure);
 }
 

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/program.h"
+#include "train/distributed/launch_environment.h"
+#include "train/distributed/process_group.h"
+
+namespace weft::test {
+
+/// A port of this machine that nothing listens on.
+inline int free_port() {
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size);
+  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  ::close(descriptor);
+  return ntohs(address.sin_port);
+}
+
+using RankWork = std::function<std::string(const train::LaunchEnvironment&)>;
+
+/// Runs `work` for each rank in a process of its own; returns what it returned, or the message of
+/// its exception; `signal N` after a death by signal. A rank that stops itself is killed when all
+/// others have ended. The caller's process must not have threads.
+inline std::vector<std::string> run_in_ranks(int size,
+                                             const RankWork& work,
+                                             int port = free_port(),
+                                             bool serves_store = true) {
+  const TemporaryDirectory directory;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    children.push_back(::fork());
+    if (children.back() == 0) {
+      at::set_num_threads(1);
+      std::string result;
+      try {
+        result = work({.rank = rank,
+                       .world_size = size,
+                       .local_rank = rank,
+                       .local_world_size = size,
+                       .port = port,
+                       .serves_store = serves_store && rank == 0,
+                       .launcher = {}});
+      } catch (const std::exception& error) {
+        result = error.what();
+      }
+      write(directory / std::to_string(rank), result);
+      ::_exit(0);
+    }
+  }
+  std::vector<std::string> results(children.size());
+  const auto collect = [&](std::size_t rank, int options) {
+    int status = 0;
+    ::waitpid(children[rank], &status, options);
+    results[rank] = WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                                        : contents(directory / std::to_string(rank));
+    return WIFSTOPPED(status);
+  };
+  std::vector<std::size_t> sleeping;
+  for (std::size_t rank = 0; rank < children.size(); ++rank) {
+    if (collect(rank, WUNTRACED)) {
+      sleeping.push_back(rank);
+    }
+  }
+  for (const auto rank : sleeping) {
+    ::kill(children[rank], SIGKILL);
+    collect(rank, 0);
+  }
+  return results;
+}
+
+/// The same with a process group that the ranks have joined.
+inline std::vector<std::string> run_in_group(
+    int size,
+    const std::function<std::string(train::ProcessGroup&)>& work,
+    const train::ProcessGroupOptions& options = {.timeout = std::chrono::seconds(20)}) {
+  return run_in_ranks(size, [&](const train::LaunchEnvironment& environment) {
+    const auto group = train::ProcessGroup::join(environment, options);
+    return work(*group);
+  });
+}
+
+}  // namespace weft::test

@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "base/string_util.h"
+#include "train/distributed/forked_ranks.h"
+#include "train/distributed/process_group.h"
+
+namespace weft::train {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Texts = std::vector<std::string>;
+
+Texts repeated(int count, const std::string& text) {
+  return Texts(static_cast<std::size_t>(count), text);
+}
+
+/// The numbers of one rank; not exact in any order of additions.
+at::Tensor numbers(int rank, int64_t count, at::ScalarType type = at::kFloat) {
+  return at::randn({count}, at::make_generator<at::CPUGeneratorImpl>(uint64_t(rank)), at::kFloat)
+      .to(type);
+}
+
+/// The sum over all ranks in their order, rounded once.
+at::Tensor sum_of_numbers(int size, int64_t count, at::ScalarType type) {
+  const auto wide = type == at::kBFloat16 ? at::kFloat : type;
+  auto total = numbers(0, count, type).to(wide);
+  for (int rank = 1; rank < size; ++rank) {
+    total += numbers(rank, count, type).to(wide);
+  }
+  return total.to(type);
+}
+
+/// Calls until an error; its text, and how late it came if it was later than `limit`.
+template <class Call>
+std::string error_within(milliseconds limit, const Call& call) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    while (true) {
+      call();
+    }
+  } catch (const DistributedError& error) {
+    const auto took = std::chrono::steady_clock::now() - start;
+    return took < limit ? error.what()
+                        : str_cat("after ", took / milliseconds(1), " ms: ", error.what());
+  }
+}
+
+/// The text with the name of this machine as `HOST`.
+std::string with_host(std::string text) {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return test::filled(std::move(text), str_cat("(host ", name.data(), ")"), "(HOST)");
+}
+
+class ProcessGroupSizes : public testing::TestWithParam<int> {};
+
+TEST_P(ProcessGroupSizes, AllReduceSumsSlicesOfEachType) {
+  const auto results = test::run_in_group(GetParam(), [](ProcessGroup& group) -> std::string {
+    for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16, at::kLong}) {
+      for (const int64_t length : {0, 1, 7, 12, 995}) {
+        auto flat = at::full({1000}, group.rank() + 1, at::TensorOptions(type));
+        group.all_reduce(flat.narrow(0, 3, length));
+        auto expected = at::full_like(flat, group.rank() + 1);
+        expected.narrow(0, 3, length).fill_(group.size() * (group.size() + 1) / 2);
+        if (!flat.equal(expected)) {
+          return str_cat("wrong sum of ", length, " ", type);
+        }
+      }
+    }
+    return "right";
+  });
+  EXPECT_EQ(results, repeated(GetParam(), "right"));
+}
+
+TEST_P(ProcessGroupSizes, SumGatherAndBroadcastAgree) {
+  const auto results = test::run_in_group(GetParam(), [](ProcessGroup& group) -> std::string {
+    const auto sums = group.sum({0.1 * (group.rank() + 1), 1.0});
+    double expected = 0.1;
+    for (int rank = 1; rank < group.size(); ++rank) {
+      expected += 0.1 * (rank + 1);
+    }
+    const bool sums_are_right = sums == std::vector<double>{expected, double(group.size())};
+    const auto texts = group.gather(std::string(static_cast<std::size_t>(group.rank() * 3), 'x'));
+    auto flat = at::full({5}, group.rank());
+    const int last = group.size() - 1;
+    group.broadcast(flat.narrow(0, 1, 3), last);
+    const auto mine = at::full({5}, group.rank());
+    mine.narrow(0, 1, 3).fill_(last);
+    return str_cat(sums_are_right, flat.equal(mine), group.sum({}).size(), " ", join(texts));
+  });
+  Texts texts;
+  for (int rank = 0; rank < GetParam(); ++rank) {
+    texts.push_back(std::string(static_cast<std::size_t>(rank * 3), 'x'));
+  }
+  EXPECT_EQ(results, repeated(GetParam(), "110 " + join(texts)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ProcessGroupSizes, testing::Values(1, 2, 3, 4));
+
+// 3 ranks and more: a ring would add in an order that depends on the place in the slice.
+TEST(ProcessGroup, AllReduceHasTheSameBitsForEverySlicing) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+      for (const int64_t cut : {1500, 1000, 499, 40}) {
+        auto flat = numbers(group.rank(), 1500, type);
+        for (int64_t begin = 0; begin < 1500; begin += cut) {
+          group.all_reduce(flat.narrow(0, begin, std::min(cut, 1500 - begin)));
+        }
+        if (!flat.equal(sum_of_numbers(group.size(), 1500, type))) {
+          return str_cat("other bits of ", type, " in slices of ", cut);
+        }
+      }
+    }
+    return "equal";
+  });
+  EXPECT_EQ(results, repeated(3, "equal"));
+}
+
+TEST(ProcessGroup, LargeSlicesTravelInPieces) {
+  constexpr int64_t kCount = 10'000'001;  // 40 MB, more pieces than are in flight
+  const auto results = test::run_in_group(2, [](ProcessGroup& group) -> std::string {
+    auto flat = numbers(group.rank(), kCount);
+    group.all_reduce(flat);
+    auto copy = at::full({kCount}, group.rank(), at::kFloat);
+    group.broadcast(copy);
+    return str_cat(flat.equal(sum_of_numbers(2, kCount, at::kFloat)),
+                   copy.equal(at::zeros({kCount})));
+  });
+  EXPECT_EQ(results, repeated(2, "11"));
+}
+
+TEST(ProcessGroup, RefusesSlicesThatAreNotContiguous) {
+  const auto results = test::run_in_group(2, [](ProcessGroup& group) -> std::string {
+    int refused = 0;
+    for (const auto& slice : {at::zeros({4, 4}), at::zeros({4, 4}).select(1, 0)}) {
+      EXPECT_THROW(group.broadcast(slice), c10::Error);
+      try {
+        group.all_reduce(slice);
+      } catch (const c10::Error&) {
+        ++refused;
+      }
+    }
+    return str_cat(refused, " ", group.sum({1.0})[0]);  // still usable
+  });
+  EXPECT_EQ(results, repeated(2, "2 2"));
+}
+
+TEST(ProcessGroup, RequireSameNamesTheDifference) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    group.require_same("version", "1");
+    group.require_same("config", group.rank() == 2 ? "b" : "a");
+    return "accepted";
+  });
+  EXPECT_EQ(results, repeated(3,
+                              "config: must be the same on all ranks, is 'a' on rank 0 and 'b' on "
+                              "rank 2"));
+}
+
+class KilledRank : public testing::TestWithParam<int> {};
+
+TEST_P(KilledRank, IsNamedByAllOthers) {
+  const int victim = GetParam();
+  const auto results = test::run_in_group(4, [&](ProcessGroup& group) -> std::string {
+    group.set_step(12);
+    auto flat = at::ones({100'000});
+    group.all_reduce(flat);
+    if (group.rank() == victim) {
+      ::raise(SIGKILL);
+    }
+    const auto error = error_within(seconds(3), [&] { group.all_reduce(flat); });
+    EXPECT_THROW(group.sum({1.0}), DistributedError);
+    return with_host(error);
+  });
+  auto expected =
+      repeated(4, str_cat("rank ", victim,
+                          " (HOST) did not answer at step 12 in all-reduce: connection closed"));
+  expected[static_cast<std::size_t>(victim)] = "signal 9";
+  EXPECT_EQ(results, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, KilledRank, testing::Values(0, 3));
+
+class StoppedRank : public testing::TestWithParam<int> {};
+
+TEST_P(StoppedRank, IsNamedAfterTheTimeout) {
+  const int victim = GetParam();
+  const auto work = [&](ProcessGroup& group) -> std::string {
+    if (group.rank() == victim) {
+      ::raise(SIGSTOP);
+    }
+    return with_host(error_within(seconds(4), [&] { group.sum({1.0}); }));
+  };
+  auto results = test::run_in_group(3, work, {.timeout = seconds(1)});
+  auto expected =
+      repeated(3, str_cat("rank ", victim, " (HOST) did not answer in sum: timed out after 1 s"));
+  expected[static_cast<std::size_t>(victim)] = "signal 9";
+  EXPECT_EQ(results, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, StoppedRank, testing::Values(0, 2));
+
+TEST(ProcessGroup, RankThatLeavesIsNamed) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    if (group.rank() == 1) {
+      throw std::runtime_error("own error");
+    }
+    if (group.rank() == 2) {  // busy while the other two end
+      std::this_thread::sleep_for(milliseconds(500));
+    }
+    return with_host(error_within(seconds(3), [&] { group.barrier("tokenising", seconds(20)); }));
+  });
+  const std::string expected = "rank 1 (HOST) left in tokenising: connection closed";
+  EXPECT_EQ(results, Texts({expected, "own error", expected}));
+}
+
+TEST(ProcessGroup, BarrierOutlastsTheTimeoutOfCollectives) {
+  const auto work = [](ProcessGroup& group) -> std::string {
+    if (group.is_main()) {
+      std::this_thread::sleep_for(milliseconds(900));
+    }
+    group.barrier("saving", seconds(20));
+    return str_cat(group.sum({1.0})[0]);
+  };
+  EXPECT_EQ(test::run_in_group(2, work, {.timeout = milliseconds(500)}), repeated(2, "2"));
+}
+
+TEST(ProcessGroup, BarrierNamesTheRankThatDoesNotArrive) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    if (group.rank() == 2) {
+      ::raise(SIGSTOP);
+    }
+    return with_host(error_within(seconds(3), [&] { group.barrier("saving", milliseconds(300)); }));
+  });
+  const std::string expected = "rank 2 (HOST) did not answer in saving: timed out after 0 s";
+  EXPECT_EQ(results, Texts({expected, expected, "signal 9"}));
+}
+
+TEST(ProcessGroup, JoinsAndLeavesManyTimes) {
+  const auto results =
+      test::run_in_ranks(2, [](const LaunchEnvironment& environment) -> std::string {
+        double total = 0;
+        for (int round = 0; round < 20; ++round) {
+          total += ProcessGroup::join(environment, {.timeout = seconds(20)})->sum({1.0})[0];
+        }
+        return str_cat(total);
+      });
+  EXPECT_EQ(results, repeated(2, "40"));
+}
+
+// In a thread of LibTorch, where nothing can catch it.
+TEST(ProcessGroup, ExplainsUncaughtExceptions) {
+  const test::TemporaryDirectory directory;
+  const auto results = test::run_in_group(2, [&](ProcessGroup& group) -> std::string {
+    group.set_step(3);
+    if (group.rank() == 1) {
+      if (std::freopen((directory / "error").c_str(), "w", stderr) != nullptr) {
+        std::thread([] { throw std::runtime_error("[pair.cc:1] size mismatch\nstack"); }).join();
+      }
+    }
+    return with_host(error_within(seconds(3), [&] { group.sum({1.0}); }));
+  });
+  EXPECT_EQ(results, Texts({"rank 1 (HOST) did not answer at step 3 in sum: connection closed",
+                            "signal 6"}));
+  const auto text = test::contents(directory / "error");
+  EXPECT_TRUE(text.starts_with("error: rank 1 at step 3: uncaught exception: size mismatch."))
+      << text;
+}
+
+}  // namespace
+}  // namespace weft::train
