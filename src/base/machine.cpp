@@ -86,16 +86,21 @@ int64_t cgroup_memory_left() {
 }
 
 int64_t address_space_left() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+  const auto limit = address_space_limit();
+  if (limit < 0) {
     return kUnlimited;
   }
   const int64_t pages = std::max<int64_t>(0, parse_integer(contents_of("/proc/self/statm")));
-  return std::max<int64_t>(
-      0, static_cast<int64_t>(limit.rlim_cur) - pages * int64_t{::sysconf(_SC_PAGESIZE)});
+  return std::max<int64_t>(0, limit - pages * int64_t{::sysconf(_SC_PAGESIZE)});
 }
 
 }  // namespace
+
+int64_t address_space_limit() {
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return is_limited ? static_cast<int64_t>(limit.rlim_cur) : -1;
+}
 
 std::vector<std::string> cpu_features(const std::string& cpuinfo) {
   auto flags = value_of(cpuinfo, "flags");

@@ -35,6 +35,9 @@ double cpu_quota(const std::string& cpu_max);
 /// available memory, or less if a cgroup or an address-space limit is tighter.
 int64_t available_memory();
 
+/// Limit of the address space (`ulimit -v`) in bytes; -1: none.
+int64_t address_space_limit();
+
 /// Whether this many bytes can be mapped right now; the mapping is released at once.
 bool can_map(int64_t bytes);
 

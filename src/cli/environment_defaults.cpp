@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/string_util.h"
@@ -80,6 +81,18 @@ void reexec_with_environment(int /*count*/, char** values, char** environment) {
   static std::array<char, 4096> path{};
   if (::readlink("/proc/self/exe", path.data(), path.size() - 1) > 0) {
     ::execve(path.data(), values, entries.data());
+  }
+}
+
+void check_address_space() {
+  constexpr rlim_t kLeast = rlim_t{512} << 20;  // bytes; constructors abort below 440 MiB
+  constexpr std::string_view kError =
+      "error: the address space of this process is limited to less than 512 MiB (ulimit -v), too "
+      "little to load LibTorch: raise the limit\n";
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < kLeast) {
+    const auto ignored = ::write(STDERR_FILENO, kError.data(), kError.size());
+    ::_exit(ignored < 0 ? 1 : 2);
   }
 }
 

@@ -14,6 +14,10 @@ std::array<const char*, 4> missing_environment(const char* const* environment);
 /// nothing that constructors initialise. Returns if exec fails.
 void reexec_with_environment(int count, char** values, char** environment);
 
+/// Ends the program with an error if the limit of the address space (`ulimit -v`) is so low that a
+/// constructor of LibTorch would abort. Runs before any constructor, like reexec_with_environment.
+void check_address_space();
+
 /// OpenMP's wait policy of this process, from the environment.
 std::string omp_wait_policy();
 

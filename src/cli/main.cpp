@@ -16,9 +16,14 @@ namespace {
   std::_Exit(status);
 }
 
+void start_early(int count, char** values, char** environment) {
+  check_address_space();
+  reexec_with_environment(count, values, environment);
+}
+
 // Called by the dynamic loader before the constructors of all libraries.
 [[gnu::section(".preinit_array"),
-  gnu::used]] void (*early_start)(int, char**, char**) = &reexec_with_environment;
+  gnu::used]] void (*early_start)(int, char**, char**) = &start_early;
 
 }  // namespace
 }  // namespace weft::cli

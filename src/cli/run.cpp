@@ -3,17 +3,19 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
-#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/output_writer.h"
 #include "cli/verbs.h"
 #include "config/section.h"
+#include "train/step/out_of_memory.h"
 
 namespace weft::cli {
 namespace {
@@ -84,6 +86,28 @@ void print_config_errors(const config::Error& error) {
   }
 }
 
+/// What to do about an error for lack of memory: messages of libraries do not say, and a limit of
+/// the address space also makes threads fail to start ("Resource temporarily unavailable").
+std::string memory_advice(const std::exception& error) {
+  const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  const bool lacks_memory =
+      train::memory_shortage_in(error) || dynamic_cast<const train::OutOfMemoryError*>(&error) ||
+      (system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
+                             system->code() == std::errc::not_enough_memory));
+  const auto limit = address_space_limit();
+  if (!lacks_memory) {
+    return "";
+  }
+  if (limit < 0) {
+    return str_cat(" (out of memory: ", format_bytes(static_cast<double>(available_memory())),
+                   " are free)");
+  }
+  return str_cat(
+      " (out of memory: the address space is limited to ", format_bytes(static_cast<double>(limit)),
+      " by ulimit -v, of which LibTorch and its threads take about 1 GiB; raise the limit, "
+      "or use fewer threads, as in OMP_NUM_THREADS=1)");
+}
+
 int guarded(std::vector<std::string> arguments) {
   try {
     return run_verb(std::move(arguments));
@@ -98,11 +122,8 @@ int guarded(std::vector<std::string> arguments) {
     return kStopped;
   } catch (const ClosedOutput&) {
     return kClosedPipe;
-  } catch (const std::bad_alloc&) {
-    print_error("out of memory");
-    return kInternal;
   } catch (const std::exception& error) {
-    print_error(error.what());
+    print_error(error.what() + memory_advice(error));
     return kInternal;
   }
 }

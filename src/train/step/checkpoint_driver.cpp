@@ -1,11 +1,13 @@
 #include "train/step/checkpoint_driver.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/string_util.h"
+#include "base/system_calls.h"
 
 namespace weft::train {
 
@@ -18,15 +20,44 @@ bool allows_rollback(const TrainOptions& options) {
 
 }  // namespace
 
+void check_disk_space(const std::string& directory,
+                      int64_t checkpoint_bytes,
+                      int64_t missing,
+                      int64_t free) {
+  const auto size = [](int64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  if (free < checkpoint_bytes) {
+    throw UserError(str_cat(directory, ": a checkpoint takes ", size(checkpoint_bytes),
+                            ", but the disk has only ", size(free),
+                            " free: free some space or choose another --output"));
+  }
+  if (free / checkpoint_bytes < missing) {
+    log::warning(str_cat("[checkpoint] ", directory, ": the disk has ", size(free),
+                         " free, enough for ", free / checkpoint_bytes, " of the ", missing,
+                         " checkpoints of ", size(checkpoint_bytes),
+                         " that this run keeps and writes (run.keep)"));
+  }
+}
+
 CheckpointDriver::CheckpointDriver(const RunDirectory& directory,
                                    const RunConfig& config,
                                    int64_t saved_step)
     : directory_(directory),
+      kept_(config.run.keep_last + config.run.keep_best),
       saved_step_(saved_step),
       checkpointer_(directory,
                     {.is_async = config.train.saves_async,
                      .run = config.run,
                      .keeps_rollback_checkpoints = allows_rollback(config.train)}) {}
+
+void CheckpointDriver::check_disk_space(const CheckpointParts& parts) const {
+  if (!directory_.is_writable()) {
+    return;
+  }
+  // One more than is kept: the next is complete before an old one is removed.
+  const auto present = static_cast<int64_t>(checkpoint_steps(directory_.path()).size());
+  train::check_disk_space(directory_.path(), std::max<int64_t>(snapshot_bytes(parts), 1),
+                          kept_ + 1 - present, system_calls::free_space(directory_.path()));
+}
 
 void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {
   if (directory_.is_writable()) {

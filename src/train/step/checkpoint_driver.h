@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "train/checkpoint/async_checkpointer.h"
@@ -11,6 +12,13 @@
 
 namespace weft::train {
 
+/// Throws UserError if `free` bytes cannot hold a checkpoint of so many; warns if they cannot hold
+/// `missing` more, which is the number until old ones are removed.
+void check_disk_space(const std::string& directory,
+                      int64_t checkpoint_bytes,
+                      int64_t missing,
+                      int64_t free);
+
 /// Saves of a run: in the background while training continues, and at the end. A failed save in the
 /// background (a full disk) does not end the run, as the next one may succeed. In a directory that
 /// this process does not write, every save counts as done by the process that does.
@@ -19,6 +27,9 @@ class CheckpointDriver {
   /// `saved_step`: step of the checkpoint that the run resumes from; -1: none. The directory must
   /// outlive the driver.
   CheckpointDriver(const RunDirectory& directory, const RunConfig& config, int64_t saved_step);
+
+  /// Checks, before hours are spent, that the disk can hold the checkpoints. Throws UserError.
+  void check_disk_space(const CheckpointParts& parts) const;
 
   /// Saves synchronously, after `finish`. Throws FileError.
   void save(const CheckpointParts& parts, const TrainState& state);
@@ -40,6 +51,7 @@ class CheckpointDriver {
   void log_saved() const;
 
   const RunDirectory& directory_;
+  int64_t kept_;  // checkpoints
   int64_t saved_step_;
   // An unsaved checkpoint must not displace a saved one.
   std::vector<ScoredCheckpoint> scored_if_save_fails_;

@@ -126,6 +126,7 @@ bool Trainer::is_finished(const TrainState& state, const TrainOptions& options) 
 
 void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
   begin_ = Steady::now();
+  checkpoints_.check_disk_space(checkpoint_parts());
   if (options_.after_rollback) {
     start_save(state_.scored);  // so that a resumed process skips the same data
   }
