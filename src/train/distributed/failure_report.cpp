@@ -1,14 +1,11 @@
 #include "train/distributed/failure_report.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <future>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <c10/util/Exception.h>
@@ -25,6 +22,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReportTime(1500);
 constexpr milliseconds kReadTime(800);  // for the others to read the reports
 constexpr milliseconds kReportPoll(10);
+constexpr const char* kFailed = "failed";
+constexpr const char* kLeft = "left";
 
 // A process has one rank.
 std::atomic<int> reported_rank{-1};
@@ -89,6 +88,7 @@ Culprits ask_store(c10d::Store& store, int rank, int size) {
   const auto deadline = std::chrono::steady_clock::now() + kReportTime;
   store.setTimeout(kReportTime);
   store.set(failed_key(rank), std::string("1"));
+  store.add(kFailed, 1);
   Culprits culprits;
   do {
     std::this_thread::sleep_for(kReportPoll);
@@ -108,19 +108,14 @@ Culprits ask_store(c10d::Store& store, int rank, int size) {
 }
 
 Culprits find_culprits(const Rendezvous& meeting, int rank) {
-  // The store may not answer either: asks it in a thread that can be left behind.
-  std::packaged_task<Culprits()> ask([store = meeting.store, rank, size = meeting.hosts.size()] {
-    return ask_store(*store, rank, static_cast<int>(size));
-  });
-  auto answer = ask.get_future();
-  std::thread(std::move(ask)).detach();
-  if (answer.wait_for(kReportTime + kReadTime) == std::future_status::ready) {
-    try {
-      return answer.get();
-    } catch (const std::exception&) {
-    }
+  try {
+    return ask_in_time(kReportTime + kReadTime,
+                       [store = meeting.store, rank, size = meeting.hosts.size()] {
+                         return ask_store(*store, rank, static_cast<int>(size));
+                       });
+  } catch (const std::exception&) {
+    return {rank == 0 ? std::vector<int>() : std::vector<int>{0}, false};  // rank 0 has the store
   }
-  return {rank == 0 ? std::vector<int>() : std::vector<int>{0}, false};  // rank 0 has the store
 }
 
 }  // namespace
@@ -174,9 +169,20 @@ std::string failure_report(const Rendezvous& meeting,
 
 int64_t report_leaving(c10d::Store& store, int rank) {
   store.set(left_key(rank), std::string("1"));
-  return store.add("left", 1);
+  return store.add(kLeft, 1);
 }
 
-int64_t leavers(c10d::Store& store) { return store.add("left", 0); }
+int64_t leavers(c10d::Store& store) { return store.add(kLeft, 0); }
+
+std::string reported_failure(c10d::Store& store) {
+  if (leavers(store) > 0) {
+    return "connection closed";
+  }
+  return store.add(kFailed, 0) > 0 ? "reported by another rank" : "";
+}
+
+std::string timed_out_after(milliseconds time) {
+  return "timed out after " + format_duration(static_cast<double>(time.count()) / 1000.0);
+}
 
 }  // namespace weft::train

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <future>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "train/distributed/rendezvous.h"
 
@@ -34,5 +39,28 @@ int64_t report_leaving(c10d::Store& store, int rank);
 
 /// Number of ranks that have left.
 int64_t leavers(c10d::Store& store);
+
+/// Why the other ranks cannot continue: one has left or reported a failure; empty if none.
+std::string reported_failure(c10d::Store& store);
+
+/// `timed out after 5 min 00 s`.
+std::string timed_out_after(std::chrono::milliseconds time);
+
+/// The answer of the store to `question`, which may not refer to what the caller owns: without an
+/// answer in time, the thread that waits for it is left behind. Calls of the store have no timeout
+/// of their own if the process that serves it is stopped. Throws std::runtime_error.
+template <class Question>
+auto ask_in_time(std::chrono::milliseconds limit, Question question) {
+  std::packaged_task<decltype(question())()> task([question = std::move(question)]() mutable {
+    auto own = std::move(question);  // releases the store before the caller continues
+    return own();
+  });
+  auto answer = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (answer.wait_for(limit) != std::future_status::ready) {
+    throw std::runtime_error(timed_out_after(limit));
+  }
+  return answer.get();
+}
 
 }  // namespace weft::train

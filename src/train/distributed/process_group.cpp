@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <future>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "train/distributed/failure_report.h"
+#include "train/distributed/pieces.h"
 #include "train/distributed/rendezvous.h"
 
 namespace weft::train {
@@ -23,49 +26,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
-// Gloo is fastest with several calls of 1 to 4 MiB at a time: larger ones are copied.
-constexpr int64_t kPieceBytes = 4 << 20;
-constexpr std::size_t kInFlight = 4;
 constexpr milliseconds kLeaveTime(3000);
 constexpr milliseconds kLongestPoll(50);
-
-std::string duration(milliseconds time) {
-  return format_duration(static_cast<double>(time.count()) / 1000.0);
-}
-
-void check_slice(const at::Tensor& slice) {
-  TORCH_CHECK(slice.dim() == 1 && slice.is_contiguous(),
-              "ProcessGroup expects a contiguous slice (N), got sizes ", slice.sizes(),
-              ", strides ", slice.strides());
-}
-
-/// Cuts a slice into pieces; all but the last divide by the number of ranks.
-std::vector<at::Tensor> pieces_of(const at::Tensor& slice, int size) {
-  const int64_t most = std::max<int64_t>(kPieceBytes / slice.element_size() / size, 1) * size;
-  std::vector<at::Tensor> pieces;
-  for (int64_t begin = 0; begin < slice.numel(); begin += most) {
-    pieces.push_back(slice.narrow(0, begin, std::min(most, slice.numel() - begin)));
-  }
-  return pieces;
-}
-
-/// Runs start(i), middle(i), finish(i) for i in 0 .. count-1, each kInFlight items behind the one
-/// before: in the same order on every rank.
-template <class Start, class Middle, class Finish>
-void pipeline(std::size_t count, const Start& start, const Middle& middle, const Finish& finish) {
-  const std::size_t delay = std::min(kInFlight, count);
-  for (std::size_t item = 0; item < count + 2 * delay; ++item) {
-    if (item < count) {
-      start(item);
-    }
-    if (item >= delay && item - delay < count) {
-      middle(item - delay);
-    }
-    if (item >= 2 * delay) {
-      finish(item - 2 * delay);
-    }
-  }
-}
+constexpr milliseconds kNoticeTime(200);
 
 /// One piece of an ordered all-reduce: an all-to-all brings every rank the terms of its own part,
 /// the rank adds them, an all-gather distributes the sums. Sends as many bytes as a ring.
@@ -76,23 +39,33 @@ struct Reduction {
   Work work;
 };
 
-/// Adds the rows in order, 16-bit types in fp32.
-at::Tensor ordered_sum(const at::Tensor& rows) {
-  const bool is_short = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
-  auto total = is_short ? rows.select(0, 0).to(at::kFloat) : rows.select(0, 0);
-  for (int64_t row = 1; row < rows.size(0); ++row) {
-    total.add_(rows.select(0, row));
+struct Connections {
+  Rendezvous meeting;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;  // null after a failure
+};
+
+Connections connect(const LaunchEnvironment& environment, milliseconds timeout) {
+  const auto meeting = meet(environment, timeout);
+  meeting.store->setTimeout(timeout);
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  if (std::getenv("GLOO_SOCKET_IFNAME") != nullptr) {
+    options = c10d::ProcessGroupGloo::Options::create_default(timeout);
+  } else {
+    options->devices.push_back(
+        c10d::ProcessGroupGloo::createDeviceForHostname(own_address(environment.host)));
   }
-  return total;
+  options->threads = static_cast<int>(kInFlight);
+  return {meeting, c10::make_intrusive<c10d::ProcessGroupGloo>(
+                       c10::make_intrusive<c10d::PrefixStore>("gloo", meeting.store),
+                       environment.rank, environment.world_size, options)};
 }
 
 }  // namespace
 
-struct ProcessGroup::Group {
+struct ProcessGroup::Group : Connections {
   LaunchEnvironment environment;
   milliseconds timeout{};
-  Rendezvous meeting;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;  // null after a failure
+  std::future<std::string> query;  // whether a rank failed; in flight while the store is silent
   std::string failure;
   int64_t barriers = 0;
   int64_t comparisons = 0;
@@ -101,8 +74,8 @@ struct ProcessGroup::Group {
   int size() const { return environment.world_size; }
   c10d::Store& store() const { return *meeting.store; }
 
-  void connect();
-  void wait_for(const std::vector<std::string>& keys, milliseconds limit) const;
+  void wait(const Work& work);
+  void wait_for(std::vector<std::string> keys, milliseconds limit) const;
   [[noreturn]] void fail(std::string_view operation, const std::string& cause);
   void leave();
 
@@ -136,15 +109,15 @@ struct ProcessGroup::Group {
   }
 
   void add_and_gather(Reduction& reduction) {
-    reduction.work->wait();
+    wait(reduction.work);
     auto own = reduction.padded.view({size(), -1}).select(0, rank());
     own.copy_(ordered_sum(reduction.received.view({size(), -1})));
     reduction.received.reset();
     reduction.work = gloo->_allgather_base(reduction.padded, own);
   }
 
-  static void finish(Reduction& reduction) {
-    reduction.work->wait();
+  void finish(Reduction& reduction) {
+    wait(reduction.work);
     if (!reduction.padded.is_same(reduction.piece)) {
       reduction.piece.copy_(reduction.padded.narrow(0, 0, reduction.piece.numel()));
     }
@@ -152,50 +125,70 @@ struct ProcessGroup::Group {
   }
 
   /// Row r of the result: the slice of rank r.
-  at::Tensor all_gather(at::Tensor own) const {
+  at::Tensor all_gather(at::Tensor own) {
     auto all = at::empty({size() * own.numel()}, own.options());
-    gloo->_allgather_base(all, own)->wait();
+    wait(gloo->_allgather_base(all, own));
     return all.view({size(), -1});
   }
 };
 
-void ProcessGroup::Group::connect() {
-  meeting = meet(environment, timeout);
-  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  if (std::getenv("GLOO_SOCKET_IFNAME") != nullptr) {
-    options = c10d::ProcessGroupGloo::Options::create_default(timeout);
-  } else {
-    options->devices.push_back(
-        c10d::ProcessGroupGloo::createDeviceForHostname(own_address(environment.host)));
+/// Gloo closes connections only when all of its calls have ended. A call that waits for a rank
+/// which waits for the dead one would take until the timeout; the store tells earlier.
+void ProcessGroup::Group::wait(const Work& work) {
+  while (true) {
+    try {
+      work->wait(kNoticeTime);
+      return;
+    } catch (const std::exception&) {
+      if (work->isCompleted()) {
+        if (const auto error = work->exception()) {
+          std::rethrow_exception(error);
+        }
+        return;  // completed just after that time
+      }
+    }
+    if (!query.valid()) {
+      std::packaged_task<std::string()> ask([shared = meeting.store]() mutable {
+        return reported_failure(*std::exchange(shared, {}));
+      });
+      query = ask.get_future();
+      std::thread(std::move(ask)).detach();
+    } else if (query.wait_for(milliseconds(0)) == std::future_status::ready) {
+      const auto failed = query.get();
+      if (!failed.empty()) {
+        throw std::runtime_error(failed);
+      }
+    }
   }
-  options->threads = static_cast<int>(kInFlight);
-  gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("gloo", meeting.store), rank(), size(), options);
 }
 
-/// Polls, because a wait of the store would not notice that a rank left.
-void ProcessGroup::Group::wait_for(const std::vector<std::string>& keys, milliseconds limit) const {
-  const auto deadline = Clock::now() + limit;
-  for (milliseconds pause(1); !store().check(keys); pause = std::min(pause * 2, kLongestPoll)) {
-    if (leavers(store()) > 0 && !store().check(keys)) {
-      throw std::runtime_error("connection closed");
+void ProcessGroup::Group::wait_for(std::vector<std::string> keys, milliseconds limit) const {
+  const auto wait = [shared = meeting.store, keys = std::move(keys), limit] {
+    // Polls: a wait of the store would not notice the failure of a rank.
+    const auto deadline = Clock::now() + limit;
+    for (milliseconds pause(1); !shared->check(keys); pause = std::min(pause * 2, kLongestPoll)) {
+      if (Clock::now() >= deadline) {
+        throw std::runtime_error(timed_out_after(limit));
+      }
+      const auto failed = reported_failure(*shared);
+      if (!failed.empty() && !shared->check(keys)) {
+        throw std::runtime_error(failed);
+      }
+      std::this_thread::sleep_for(pause);
     }
-    if (Clock::now() >= deadline) {
-      throw std::runtime_error("timed out after " + duration(limit));
-    }
-    std::this_thread::sleep_for(pause);
-  }
+  };
+  ask_in_time(limit + kNoticeTime, wait);
 }
 
 void ProcessGroup::Group::fail(std::string_view operation, const std::string& cause) {
   // Closes the connections, so that all other ranks fail now and report it. Waits for threads of
   // Gloo that may still be in a call, hence in a thread of its own.
   std::thread([lost = std::exchange(gloo, nullptr)]() mutable { lost.reset(); }).detach();
-  const bool is_timeout = cause.find("imed out") != std::string::npos;
-  failure = failure_report(meeting, rank(), operation,
-                           is_timeout && !cause.starts_with("timed out")
-                               ? "timed out after " + duration(timeout)
-                               : cause);
+  const bool is_timeout =
+      cause.find("imed out") != std::string::npos || cause.find("imeout") != std::string::npos;
+  failure = failure_report(
+      meeting, rank(), operation,
+      is_timeout && !cause.starts_with("timed out") ? timed_out_after(timeout) : cause);
   throw DistributedError(failure);
 }
 
@@ -204,12 +197,18 @@ void ProcessGroup::Group::leave() {
     return;
   }
   gloo.reset();
+  if (query.valid()) {
+    query.wait_for(kNoticeTime);
+  }
   try {
-    report_leaving(store(), rank());
-    const auto deadline = Clock::now() + kLeaveTime;
-    while (environment.serves_store && leavers(store()) < size() && Clock::now() < deadline) {
-      std::this_thread::sleep_for(milliseconds(2));
-    }
+    ask_in_time(kLeaveTime, [shared = meeting.store, environment = environment] {
+      const auto deadline = Clock::now() + kLeaveTime;
+      report_leaving(*shared, environment.rank);
+      while (environment.serves_store && leavers(*shared) < environment.world_size &&
+             Clock::now() < deadline) {
+        std::this_thread::sleep_for(milliseconds(2));
+      }
+    });
   } catch (const std::exception&) {
     // The store is gone, with the ranks that would have read it.
   }
@@ -223,7 +222,10 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const LaunchEnvironment& enviro
   if (environment.world_size > 1) {
     prepare_failure_report(environment.rank);
     try {
-      group->connect();
+      // Meeting and connecting each take up to the timeout.
+      static_cast<Connections&>(*group) = ask_in_time(
+          options.timeout * 2,
+          [environment, timeout = options.timeout] { return connect(environment, timeout); });
     } catch (const UserError&) {
       throw;
     } catch (const DistributedError&) {
@@ -288,7 +290,7 @@ void ProcessGroup::all_reduce(at::Tensor slice) {
     pipeline(
         reductions.size(), [&](std::size_t item) { group_->start_exchange(reductions[item]); },
         [&](std::size_t item) { group_->add_and_gather(reductions[item]); },
-        [&](std::size_t item) { Group::finish(reductions[item]); });
+        [&](std::size_t item) { group_->finish(reductions[item]); });
   });
 }
 
@@ -342,7 +344,7 @@ void ProcessGroup::broadcast(at::Tensor slice, int root) {
           std::vector<at::Tensor> tensors{pieces[item]};
           works[item] = group_->gloo->broadcast(tensors, options);
         },
-        [](std::size_t) {}, [&](std::size_t item) { works[item]->wait(); });
+        [](std::size_t) {}, [&](std::size_t item) { group_->wait(works[item]); });
   });
 }
 
@@ -352,9 +354,11 @@ void ProcessGroup::barrier(std::string_view what, milliseconds timeout) {
   }
   group_->run(what, [&] {
     const std::string key = str_cat("barrier/", group_->barriers++);
-    if (group_->store().add(key, 1) == size()) {
-      group_->store().set(key + "/go", std::string("1"));
-    }
+    ask_in_time(timeout, [shared = group_->meeting.store, key, size = size()] {
+      if (shared->add(key, 1) == size) {
+        shared->set(key + "/go", std::string("1"));
+      }
+    });
     group_->wait_for({key + "/go"}, timeout);
   });
 }
