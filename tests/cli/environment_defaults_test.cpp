@@ -87,5 +87,12 @@ TEST(EnvironmentDefaults, ProgramLeavesTheUsersChoice) {
   EXPECT_EQ(wait_of_program(), "OMP_WAIT_POLICY=passive");
 }
 
+TEST(EnvironmentDefaults, TooLittleAddressSpaceIsAnErrorWithAdvice) {
+  const auto finished =
+      test::run({"/bin/sh", "-c", "ulimit -v 400000; exec '" WEFT_BINARY "' --version"});
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_NE(finished.err.find("less than 512 MiB (ulimit -v)"), std::string::npos) << finished.err;
+}
+
 }  // namespace
 }  // namespace weft::cli
