@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kReportTime(1500);
 constexpr milliseconds kReadTime(800);  // for the others to read the reports
 constexpr milliseconds kReportPoll(10);
-constexpr const char* kFailed = "failed";
-constexpr const char* kLeft = "left";
+constexpr const char* kFailureCount = "failed";
+constexpr const char* kLeaverCount = "left";
 
 // A process has one rank.
 std::atomic<int> reported_rank{-1};
@@ -88,7 +88,7 @@ Culprits ask_store(c10d::Store& store, int rank, int size) {
   const auto deadline = std::chrono::steady_clock::now() + kReportTime;
   store.setTimeout(kReportTime);
   store.set(failed_key(rank), std::string("1"));
-  store.add(kFailed, 1);
+  store.add(kFailureCount, 1);
   Culprits culprits;
   do {
     std::this_thread::sleep_for(kReportPoll);
@@ -169,16 +169,16 @@ std::string failure_report(const Rendezvous& meeting,
 
 int64_t report_leaving(c10d::Store& store, int rank) {
   store.set(left_key(rank), std::string("1"));
-  return store.add(kLeft, 1);
+  return store.add(kLeaverCount, 1);
 }
 
-int64_t leavers(c10d::Store& store) { return store.add(kLeft, 0); }
+int64_t leavers(c10d::Store& store) { return store.add(kLeaverCount, 0); }
 
 std::string reported_failure(c10d::Store& store) {
   if (leavers(store) > 0) {
     return "connection closed";
   }
-  return store.add(kFailed, 0) > 0 ? "reported by another rank" : "";
+  return store.add(kFailureCount, 0) > 0 ? "reported by another rank" : "";
 }
 
 std::string timed_out_after(milliseconds time) {
