@@ -31,7 +31,8 @@ std::optional<int64_t> read_threads(const Arguments& arguments) {
 }
 
 void declare_inference(Arguments& arguments) {
-  arguments
+  arguments.group("Performance")
+      .value("threads", "N", "Number of CPU threads (default: all cores)")
       .value("precision", "FORMAT",
              "fp32 (default, reproducible), bf16 (precise to two or three digits, several times "
              "faster), or auto: bf16 where the CPU or GPU supports it in hardware, else fp32")

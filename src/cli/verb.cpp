@@ -8,16 +8,35 @@
 #include <vector>
 
 #include <cxxopts.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/string_util.h"
 
 namespace weft::cli {
 
+namespace {
+
+struct OptionGroup {
+  std::string title;
+  HelpLevel level = HelpLevel::kHelp;
+  int64_t size = 0;
+};
+
+}  // namespace
+
 struct Arguments::State {
   cxxopts::Options options{"weft", ""};
   cxxopts::ParseResult result;
-  std::vector<std::string> names{"help"};
+  std::vector<std::string> names{"help", "help-all"};
   std::string verb;
+  std::vector<OptionGroup> groups{{.title = "Options"}};
+  std::size_t group = 0;  // of the next option
+
+  cxxopts::OptionAdder add() {
+    ++groups[group].size;
+    return options.add_options(groups[group].title);
+  }
 };
 
 namespace {
@@ -69,6 +88,35 @@ std::string nearest_option(const std::string& word, const std::vector<std::strin
   return did_you_mean(word, names);
 }
 
+/// Columns of the terminal; 100 where standard output is a file or a pipe.
+std::size_t help_width() {
+  winsize size{};
+  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return std::clamp<std::size_t>(is_known ? size.ws_col : 100U, 60, 120);
+}
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string result;
+  std::size_t column = 0;
+  for (const auto word : split(text, ' ')) {
+    if (column > 0) {
+      const bool fits = column + 1 + word.size() <= width;
+      result += fits ? ' ' : '\n';
+      column = fits ? column + 1 : 0;
+    }
+    result += word;
+    column += word.size();
+  }
+  return result;
+}
+
+/// The lines of a group without the usage and the title that cxxopts puts before them.
+std::string group_help(const cxxopts::Options& options, const std::string& title) {
+  const auto text = options.help({title});
+  const auto begin = text.find(" options:\n");
+  return text.substr(text.find_first_not_of('\n', begin + std::string_view(" options:").size()));
+}
+
 }  // namespace
 
 Arguments::Arguments(HelpText help, std::size_t min, std::size_t max)
@@ -77,15 +125,55 @@ Arguments::Arguments(HelpText help, std::size_t min, std::size_t max)
       min_positional_(min),
       max_positional_(max) {
   state_->verb = verb_of(help_.usage);
-  state_->options.add_options()("h,help", "Show this help");
+  state_->options.set_width(help_width());
+  state_->add()("h,help", "Show this help");
+  state_->add()("help-all", "Show all options");
   // Unknown ones are handled below, where the nearest valid one can be suggested.
   state_->options.allow_unrecognised_options();
 }
 
 Arguments::~Arguments() = default;
 
+Arguments& Arguments::group(const std::string& title, HelpLevel level) {
+  auto& groups = state_->groups;
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const auto& each) { return each.title == title; });
+  state_->group = static_cast<std::size_t>(found - groups.begin());
+  if (found == groups.end()) {
+    groups.push_back({.title = title, .level = level});
+  }
+  return *this;
+}
+
+void Arguments::print_help(bool shows_all) const {
+  std::cout << "Usage: " << help_.usage << "\n\n"
+            << wrapped(help_.description, help_width()) << "\n";
+  std::vector<std::string> hidden;
+  int64_t hidden_options = 0;
+  for (const auto& group : state_->groups) {
+    if (group.size == 0) {
+      continue;
+    }
+    if (group.level == HelpLevel::kHelpAll && !shows_all) {
+      hidden.push_back(group.title);
+      hidden_options += group.size;
+      continue;
+    }
+    std::cout << "\n" << group.title << ":\n" << group_help(state_->options, group.title);
+  }
+  std::cout << "\nExamples:\n";
+  for (const auto& example : help_.examples) {
+    std::cout << "  " << example << "\n";
+  }
+  if (hidden_options > 0) {
+    std::cout << "\n"
+              << counted(hidden_options, "more option") << " (" << join(hidden) << "): weft "
+              << state_->verb << " --help-all\n";
+  }
+}
+
 Arguments& Arguments::flag(const std::string& name, const std::string& help) {
-  state_->options.add_options()(name, help);
+  state_->add()(name, help);
   state_->names.push_back(name);
   return *this;
 }
@@ -93,7 +181,7 @@ Arguments& Arguments::flag(const std::string& name, const std::string& help) {
 Arguments& Arguments::value(const std::string& name,
                             const std::string& placeholder,
                             const std::string& help) {
-  state_->options.add_options()(name, help, cxxopts::value<std::string>(), placeholder);
+  state_->add()(name, help, cxxopts::value<std::string>(), placeholder);
   state_->names.push_back(name);
   return *this;
 }
@@ -108,15 +196,9 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
   } catch (const cxxopts::exceptions::exception& failure) {
     throw UsageError(str_cat("weft ", state_->verb, ": ", failure.what()));
   }
-  if (state_->result.count("help") > 0) {
-    std::cout << "Usage: " << help_.usage << "\n\n" << help_.description << "\n";
-    const auto options = state_->options.help({""});
-    std::cout << "\n"
-              << options.substr(options.find_first_not_of("\n", options.find("]\n") + 2)) << "\n";
-    std::cout << "Examples:\n";
-    for (const auto& example : help_.examples) {
-      std::cout << "  " << example << "\n";
-    }
+  const bool shows_all = state_->result.count("help-all") > 0;
+  if (shows_all || state_->result.count("help") > 0) {
+    print_help(shows_all);
     return false;
   }
   for (const auto& argument : state_->result.unmatched()) {

@@ -29,19 +29,30 @@ struct HelpText {
   std::vector<std::string> examples;  // complete commands, at least one
 };
 
+/// Which help shows a group of options.
+enum class HelpLevel {
+  kHelp,     // --help and --help-all
+  kHelpAll,  // --help-all only
+};
+
 /// A command line error: `weft VERB: what was found, what is allowed`.
 class UsageError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// Arguments of a verb, parsed by cxxopts. `--help` is always available. Unknown options are
-/// rejected with the nearest valid one. Values are not split at commas.
+/// Arguments of a verb, parsed by cxxopts. `--help` and `--help-all` are always available and use
+/// the width of the terminal. Unknown options are rejected with the nearest valid one. Values are
+/// not split at commas.
 class Arguments {
  public:
   /// `min` and `max` count the positional arguments.
   Arguments(HelpText help, std::size_t min, std::size_t max);
   ~Arguments();
+
+  /// Puts the options declared from here on into a group of the help; before the first call they
+  /// are in `Options`.
+  Arguments& group(const std::string& title, HelpLevel level = HelpLevel::kHelp);
 
   /// Declares an option without a value, or with one (shown as `placeholder`).
   Arguments& flag(const std::string& name, const std::string& help);
@@ -82,6 +93,8 @@ class Arguments {
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
+  void print_help(bool shows_all) const;
+
   struct State;  // keeps cxxopts out of this header
   std::unique_ptr<State> state_;
   HelpText help_;

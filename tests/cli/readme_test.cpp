@@ -52,7 +52,7 @@ TEST(Readme, VerbsAndTheirOptionsExist) {
   for (const auto& line : shell_lines()) {
     for (const auto& words : matches(line, "(?:^|\\| |&& )weft ([^|&]*)")) {
       ++commands;
-      const auto help = test::weft({words.substr(0, words.find(' ')), "--help"});
+      const auto help = test::weft({words.substr(0, words.find(' ')), "--help-all"});
       EXPECT_EQ(help.status, 0) << line << "\n" << help.err;
       for (const auto& option : matches(words, "(--[a-z-]+)")) {
         EXPECT_NE(help.out.find(option), std::string::npos)

@@ -1,7 +1,10 @@
 #include "cli/verbs.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "base/string_util.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -14,6 +17,28 @@ TEST(Verbs, HelpOfEachShowsAnExample) {
     EXPECT_NE(done.out.find("Usage: weft " + verb.name), std::string::npos) << verb.name;
     EXPECT_NE(done.out.find("Examples:\n  "), std::string::npos) << verb.name;
   }
+}
+
+TEST(Verbs, HelpOfEachFitsTwoScreens) {
+  for (const auto& verb : verbs()) {
+    const auto help = test::weft({verb.name, "--help"}).out;
+    EXPECT_LE(std::count(help.begin(), help.end(), '\n'), 72) << verb.name;
+    for (const auto line : split(help, '\n')) {
+      EXPECT_TRUE(line.size() <= 100 || line.starts_with("  weft ") || line.starts_with("Usage: "))
+          << line;
+    }
+  }
+}
+
+TEST(Verbs, RareOptionsAreInHelpAll) {
+  const auto help = test::weft({"generate", "--help"}).out;
+  EXPECT_NE(help.find("\nSampling:\n"), std::string::npos) << help;
+  EXPECT_EQ(help.find("--bad-word"), std::string::npos) << help;
+  EXPECT_NE(help.find(": weft generate --help-all\n"), std::string::npos) << help;
+  const auto all = test::weft({"generate", "--help-all"}).out;
+  EXPECT_NE(all.find("\nConstraints:\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("--bad-word"), std::string::npos) << all;
+  EXPECT_EQ(all.find("more option"), std::string::npos) << all;
 }
 
 TEST(Verbs, HelpListsAll) {

@@ -251,8 +251,7 @@ void declare_generate(Arguments& arguments) {
       .flag("plain", "Read and write plain text lines, e.g. for translation")
       .flag("ids", "Add the ids of the new tokens to each line")
       .flag("stream", "Write the text of a single prompt while it is generated");
-  declare_generation(arguments);
-  arguments.value("threads", "N", "Number of CPU threads (default: all cores)");
+  declare_generation(arguments, HelpLevel::kHelp);
   declare_inference(arguments);
 }
 

@@ -252,63 +252,72 @@ void read_best(const Arguments& arguments, models::SearchOptions& search) {
 
 /// One generation option.
 struct GenerationOption {
+  const char* group;
   const char* name;
   const char* placeholder;  // empty: a flag
   const char* help;
 };
 
 constexpr GenerationOption kOptions[] = {
-    {"max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
-    {"min-new", "N", "Minimum number of new tokens (default: the model's, else 0)"},
-    {"greedy", "", "Greedy decoding, even if the model's generation_config.json says otherwise"},
-    {"sample", "", "Sample tokens from the predicted distribution"},
-    {"temperature", "T",
+    {"Length", "max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
+    {"Length", "min-new", "N", "Minimum number of new tokens (default: the model's, else 0)"},
+    {"Length", "n-best", "N", "Number of texts per prompt, best first (default: 1)"},
+    {"Length", "stop", "TEXT", "Stop before this text; may be repeated"},
+    {"Sampling", "greedy", "",
+     "Greedy decoding, even if the model's generation_config.json says otherwise"},
+    {"Sampling", "sample", "", "Sample tokens from the predicted distribution"},
+    {"Sampling", "temperature", "T",
      "Sampling temperature T > 0 (default: 1). Logits are divided by T; values below 1 favour "
      "likely tokens. Implies --sample"},
-    {"top-k", "K",
+    {"Sampling", "top-k", "K",
      "Top-k sampling: sample from the K most likely tokens (default: 0, all). Implies --sample"},
-    {"top-p", "P",
+    {"Sampling", "top-p", "P",
      "Top-p (nucleus) sampling: sample from the smallest set of most likely tokens with total "
      "probability P, in (0, 1] (default: 1). Implies --sample"},
-    {"min-p", "P",
+    {"Sampling", "min-p", "P",
      "Min-p sampling: only sample tokens with at least P times the probability of the most likely "
      "token, in [0, 1] (default: 0). Implies --sample"},
-    {"seed", "N", "Random seed for sampling (default: 1); each prompt has its own random stream"},
-    {"repetition-penalty", "R",
-     "Repetition penalty: values above 1 make tokens that already occurred less likely (default: "
-     "1)"},
-    {"no-repeat-ngram-size", "N", "No n-gram of N tokens may occur twice (default: 0, off)"},
-    {"beams", "K", "Beam search with K beams (default: the model's, else 1)"},
-    {"beam-groups", "G", "Number of groups for diverse beam search (default: 1)"},
-    {"diversity-penalty", "D",
+    {"Sampling", "seed", "N",
+     "Random seed for sampling (default: 1); each prompt has its own random stream"},
+    {"Beam search", "beams", "K", "Beam search with K beams (default: the model's, else 1)"},
+    {"Beam search", "beam-groups", "G", "Number of groups for diverse beam search (default: 1)"},
+    {"Beam search", "diversity-penalty", "D",
      "Diversity penalty for tokens chosen by earlier beam groups (default: 0)"},
-    {"length-penalty", "A",
+    {"Beam search", "length-penalty", "A",
      "Length penalty A: scores are log-probabilities divided by length^A (default: 1); values "
      "above 0 favour longer texts"},
-    {"word-penalty", "W", "Penalty subtracted from the score for each token (default: 0)"},
-    {"early-stopping", "WHEN",
+    {"Beam search", "word-penalty", "W",
+     "Penalty subtracted from the score for each token (default: 0)"},
+    {"Beam search", "early-stopping", "WHEN",
      "When beam search stops after K beams have ended: yes (immediately), no (when the current "
      "best running beam is not better; default), never (when no running beam can become better)"},
-    {"n-best", "N", "Number of texts per prompt, best first (default: 1)"},
-    {"stop", "TEXT", "Stop before this text; may be repeated"},
-    {"bad-word", "WORD", "Word that must not be generated; may be repeated"},
-    {"allowed-words", "FILE", "File with words: only their tokens may be generated"},
-    {"forced-bos-token", "TOKEN",
+    {"Constraints", "repetition-penalty", "R",
+     "Repetition penalty: values above 1 make tokens that already occurred less likely (default: "
+     "1)"},
+    {"Constraints", "no-repeat-ngram-size", "N",
+     "No n-gram of N tokens may occur twice (default: 0, off)"},
+    {"Constraints", "bad-word", "WORD", "Word that must not be generated; may be repeated"},
+    {"Constraints", "allowed-words", "FILE", "File with words: only their tokens may be generated"},
+    {"Constraints", "forced-bos-token", "TOKEN",
      "First token of the decoder, such as a language token (default: the model's)"},
-    {"source-prefix", "TEXT",
+    {"Constraints", "prefix", "TEXT", "Text that every generated text starts with"},
+    {"Encoder-decoders", "source-prefix", "TEXT",
      "Text put before every prompt of an encoder-decoder, such as T5's task prefix (default: that "
      "of the training run)"},
-    {"source-language", "TOKEN",
+    {"Encoder-decoders", "source-language", "TOKEN",
      "Language token of the prompts (mBART; default: that of the training run)"},
-    {"target-language", "TOKEN",
+    {"Encoder-decoders", "target-language", "TOKEN",
      "Language token of the generated text (mBART; default: that of the training run)"},
-    {"prefix", "TEXT", "Text that every generated text starts with"},
-    {"batch-size", "N", "Number of prompts per batch (default: 32); does not change the results"}};
+    {"Performance", "batch-size", "N",
+     "Number of prompts per batch (default: 32); does not change the results"}};
 
 }  // namespace
 
-void declare_generation(Arguments& arguments) {
-  for (const auto& [name, placeholder, help] : kOptions) {
+void declare_generation(Arguments& arguments, HelpLevel level) {
+  for (const auto& [group, name, placeholder, help] : kOptions) {
+    const bool is_rare =
+        std::string_view(group) == "Constraints" || std::string_view(group) == "Encoder-decoders";
+    arguments.group(group, is_rare ? HelpLevel::kHelpAll : level);
     if (*placeholder == '\0') {
       arguments.flag(name, help);
     } else {

@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 /// Declares the generation options.
-void declare_generation(Arguments& arguments);
+void declare_generation(Arguments& arguments, HelpLevel level);
 std::vector<std::string> generation_option_names();
 
 /// Language tokens of prompts and outputs; empty: unknown.

@@ -156,8 +156,7 @@ void declare_embed(Arguments& arguments) {
       .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .flag("plain", "Treat lines as plain text even if they look like JSON")
       .value("batch-tokens", "N",
-             "Tokens per batch (default: 4096); affects speed and memory, not the results")
-      .value("threads", "N", "Number of CPU threads (default: all cores)");
+             "Tokens per batch (default: 4096); affects speed and memory, not the results");
   declare_inference(arguments);
 }
 

@@ -121,7 +121,6 @@ int run_evaluate(std::vector<std::string> raw) {
           "classification with the words, their tags, the predicted tags and their probabilities")
       .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
       .flag("json", "Print JSON also on a terminal, where the default is tables")
-      .value("threads", "N", "Number of CPU threads (default: all cores)")
       .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
   declare_inference(arguments);
   declare_generated_texts(arguments);

@@ -94,13 +94,13 @@ std::vector<std::string> written(const Arguments& arguments,
 }  // namespace
 
 void declare_generated_texts(Arguments& arguments) {
-  arguments
+  arguments.group("Generated texts")
       .flag("generate",
-            "Also generate a text for every source with the options below, and compare the texts "
-            "with the targets: BLEU, chrF, ROUGE")
+            "Also generate a text for every source, by the options of `weft generate`, and compare "
+            "the texts with the targets: BLEU, chrF, ROUGE")
       .value("hypotheses", "FILE", "File for the generated texts, one per line");
   declare_text_metrics(arguments, "bleu,chrf,rouge");
-  declare_generation(arguments);
+  declare_generation(arguments, HelpLevel::kHelpAll);
 }
 
 bool wants_generated_texts(const Arguments& arguments) {

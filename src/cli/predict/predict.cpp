@@ -208,8 +208,7 @@ void declare_predict(Arguments& arguments) {
       .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value("attention", "LAYERS",
              "Add \"tokens\" and the attention weights of these layers, per head, to each line: "
-             "all, last, or layer numbers from 0 (0,3)")
-      .value("threads", "N", "Number of CPU threads (default: all cores)");
+             "all, last, or layer numbers from 0 (0,3)");
   declare_inference(arguments);
 }
 

@@ -218,8 +218,7 @@ int run_compare(std::vector<std::string> raw) {
       .value("data", "FILE",
              "Evaluation data, as for `weft evaluate`; may be repeated (default: data.evaluate of "
              "the first run)")
-      .flag("json", "Print one JSON object")
-      .value("threads", "N", "Number of CPU threads (default: all cores)");
+      .flag("json", "Print one JSON object");
   declare_inference(arguments);
   if (!arguments.parse(raw)) {
     return 0;

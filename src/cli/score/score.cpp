@@ -259,7 +259,6 @@ void declare_score(Arguments& arguments) {
              "Number of words used for word_perplexity, instead of counting those in the texts")
       .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
   declare_text_scores(arguments);
-  arguments.value("threads", "N", "Number of CPU threads (default: all cores)");
   declare_inference(arguments);
 }
 
