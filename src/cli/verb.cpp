@@ -167,8 +167,10 @@ void Arguments::print_help(bool shows_all) const {
   }
   if (hidden_options > 0) {
     std::cout << "\n"
-              << counted(hidden_options, "more option") << " (" << join(hidden) << "): weft "
-              << state_->verb << " --help-all\n";
+              << wrapped(str_cat("weft ", state_->verb, " --help-all shows ",
+                                 counted(hidden_options, "more option"), ": ", join(hidden)),
+                         help_width())
+              << "\n";
   }
 }
 

@@ -34,11 +34,11 @@ TEST(Verbs, RareOptionsAreInHelpAll) {
   const auto help = test::weft({"generate", "--help"}).out;
   EXPECT_NE(help.find("\nSampling:\n"), std::string::npos) << help;
   EXPECT_EQ(help.find("--bad-word"), std::string::npos) << help;
-  EXPECT_NE(help.find(": weft generate --help-all\n"), std::string::npos) << help;
+  EXPECT_NE(help.find("\nweft generate --help-all shows "), std::string::npos) << help;
   const auto all = test::weft({"generate", "--help-all"}).out;
   EXPECT_NE(all.find("\nConstraints:\n"), std::string::npos) << all;
   EXPECT_NE(all.find("--bad-word"), std::string::npos) << all;
-  EXPECT_EQ(all.find("more option"), std::string::npos) << all;
+  EXPECT_EQ(all.find("--help-all shows"), std::string::npos) << all;
 }
 
 TEST(Verbs, HelpListsAll) {
