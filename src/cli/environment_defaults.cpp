@@ -1,9 +1,9 @@
 #include "cli/environment_defaults.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -87,13 +87,12 @@ void reexec_with_environment(int /*count*/, char** values, char** environment) {
 
 void check_address_space() {
   constexpr rlim_t kLeast = rlim_t{512} << 20;  // bytes; constructors abort below 440 MiB
-  constexpr std::string_view kError =
-      "error: the address space of this process is limited to less than 512 MiB (ulimit -v), too "
-      "little to load LibTorch: raise the limit\n";
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < kLeast) {
-    const auto ignored = ::write(STDERR_FILENO, kError.data(), kError.size());
-    ::_exit(ignored < 0 ? 1 : 2);
+    ::dprintf(STDERR_FILENO, "%s\n",
+              "error: the address space of this process is limited to less than 512 MiB "
+              "(ulimit -v), too little to load LibTorch: raise the limit");
+    ::_exit(2);
   }
 }
 

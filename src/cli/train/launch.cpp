@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "base/system_calls.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 
@@ -59,10 +60,10 @@ int free_port() {
   const bool is_bound = socket >= 0 &&
                         ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                         ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(socket);
   if (!is_bound) {
     throw std::runtime_error(str_cat("launch: no free port: ", std::strerror(errno)));
   }
+  system_calls::close(socket, "socket");
   return ntohs(address.sin_port);
 }
 
