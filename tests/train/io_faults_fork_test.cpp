@@ -168,7 +168,7 @@ TEST_F(IoFaultsTest, FilesAreFlushedBeforeTheyAreRenamed) {
 
 TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeASaveAndTheRunContinues) {
   ASSERT_EQ(train(config("straight")), kDone) << stderr_text();
-  ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kDone) << stderr_text();
+  ASSERT_EQ(train(config("run"), "space@/run:2:ENOSPC"), kDone) << stderr_text();
   EXPECT_NE(stderr_text().find(
                 "error: [checkpoint] not saved, training continues: " + small_.path("run") +
                 ": not enough disk space for a checkpoint: it needs up to "),
@@ -177,11 +177,18 @@ TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeASaveAndTheRunContinues) {
   EXPECT_EQ(checkpoint_steps(small_.path("run")), std::vector<int64_t>{4});
   expect_same("straight", "run", "space");
 
-  ASSERT_EQ(train(config("full"), "space@/full:1+:ENOSPC"), kUser);
+  ASSERT_EQ(train(config("full"), "space@/full:2+:ENOSPC"), kUser);
   EXPECT_NE(stderr_text().find("step 4 of " + small_.path("full") + " is not saved"),
             std::string::npos)
       << stderr_text();
   EXPECT_TRUE(checkpoint_steps(small_.path("full")).empty());
+}
+
+TEST_F(IoFaultsTest, FullDiskIsDetectedBeforeTheFirstStep) {
+  ASSERT_EQ(train(config("run"), "space@/run:1:ENOSPC"), kUser);
+  EXPECT_NE(stderr_text().find("but the disk has only 0 B free"), std::string::npos)
+      << stderr_text();
+  EXPECT_EQ(stderr_text().find("[train] step"), std::string::npos) << stderr_text();
 }
 
 /// Mounts a small file system during its lifetime.
