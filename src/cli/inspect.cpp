@@ -68,23 +68,47 @@ void print_model(const models::ModelOptions& model) {
   }
 }
 
+/// Prints the number of parameters, and of those in each top-level module. `cost`: of a training
+/// run, whose parameters may include adapters and a generator; nullptr for a stored model.
+void print_totals(const models::ModelOptions& model, const train::Cost* cost) {
+  std::vector<std::pair<std::string, int64_t>> modules;  // in order of computation
+  int64_t total = 0;
+  for (const auto& tensor : models::weight_map(model)) {
+    const auto module = tensor.parameter.substr(0, tensor.parameter.find('.'));
+    auto found = std::find_if(modules.begin(), modules.end(),
+                              [&](const auto& entry) { return entry.first == module; });
+    if (found == modules.end()) {
+      found = modules.insert(found, {module, 0});
+    }
+    found->second += tensor.elements();
+    total += tensor.elements();
+  }
+  std::cout << "\nParameters\n";
+  print_inspect_line("all", str_cat(with_commas(total), ", ",
+                                    format_bytes(4.0 * static_cast<double>(total)), " in fp32"));
+  if (cost != nullptr) {
+    const bool are_all = cost->trained_parameters == total && cost->parameters == total;
+    print_inspect_line("trainable",
+                       with_commas(cost->trained_parameters) +
+                           (are_all ? "" : str_cat(" of ", with_commas(cost->parameters))));
+  }
+  for (const auto& [name, count] : modules) {
+    print_inspect_line(name, str_cat(with_commas(count), " (", format_percent(count, total), ")"));
+  }
+}
+
 void print_parameters(const models::ModelOptions& model) {
   const auto tensors = models::weight_map(model);
   std::size_t width = 0;
-  int64_t total = 0;
   for (const auto& tensor : tensors) {
     width = std::max(width, tensor.name.size());
   }
-  std::cout << "\nParameters\n";
+  std::cout << "\nParameters by name\n";
   for (const auto& tensor : tensors) {
-    const int64_t count = tensor.elements();
-    total += count;
     std::cout << "  " << std::left << std::setw(static_cast<int>(width) + 2) << tensor.name
               << std::setw(16) << shape_text(tensor.shape) << std::right << std::setw(14)
-              << with_commas(count) << "\n";
+              << with_commas(tensor.elements()) << "\n";
   }
-  std::cout << "  " << std::left << std::setw(static_cast<int>(width) + 18) << "all" << std::right
-            << std::setw(14) << with_commas(total) << "\n";
 }
 
 /// Prints the generator trained with a discriminator, and the part of it that is not shared.
@@ -149,10 +173,6 @@ void print_memory(const train::Cost& cost, double program, bool may_run_on_gpu) 
 }
 
 void print_work(const train::Cost& cost, int64_t length) {
-  if (cost.trained_parameters < cost.parameters) {
-    print_inspect_line("trained", str_cat(with_commas(cost.trained_parameters), " of ",
-                                          with_commas(cost.parameters), " parameters"));
-  }
   std::cout << "\nComputation per token, at " << length << " tokens per sequence\n";
   const auto text = [&](double train::StepCost::*flops) {
     return cost.step ? flops_text(*cost.step.*flops) : std::string("not measured");
@@ -161,11 +181,34 @@ void print_work(const train::Cost& cost, int64_t length) {
   print_inspect_line("training step", text(&train::StepCost::training_flops));
 }
 
-void inspect_config(const std::string& path, const std::vector<std::string>& overrides) {
+/// The costs in the precisions that the run may have.
+std::vector<std::pair<std::string, train::Cost>> costs_of(const train::RunConfig& run,
+                                                          int64_t length) {
+  std::vector<std::pair<std::string, train::Cost>> costs;
+  for (const bool is_bf16 : {false, true}) {
+    if (run.train.precision == train::Precision::kAuto ||
+        is_bf16 == (run.train.precision == train::Precision::kBf16)) {
+      costs.emplace_back(is_bf16 ? "bf16" : "fp32",
+                         train::cost_of(run, length, is_bf16 ? at::kBFloat16 : at::kFloat));
+    }
+  }
+  return costs;
+}
+
+void inspect_config(const std::string& path,
+                    const std::vector<std::string>& overrides,
+                    bool lists_parameters) {
   auto run = train::read_run_config(config::Document::load(path, overrides));
   run.model = train::options_without_data(run);
   print_model(run.model);
-  print_parameters(run.model);
+  const auto length = run.data.length.value_or(run.model.length);
+  const auto program = static_cast<double>(train::peak_memory());
+  train::set_threads(run.train.threads);
+  const auto costs = costs_of(run, length);
+  print_totals(run.model, &costs.front().second);  // equal in all precisions
+  if (lists_parameters) {
+    print_parameters(run.model);
+  }
   if (const auto generator = run.objective->generator_options(run.model)) {
     print_generator(*generator);
   }
@@ -173,24 +216,17 @@ void inspect_config(const std::string& path, const std::vector<std::string>& ove
     std::cout << "\nTeacher, ";
     print_model(*teacher);
   }
-  const auto length = run.data.length.value_or(run.model.length);
-  const auto program = static_cast<double>(train::peak_memory());
   const bool may_run_on_gpu = run.run.device == train::DeviceChoice::kCuda ||
                               (run.run.device == train::DeviceChoice::kAuto &&
                                !train::choose_device(run.run.device).is_cpu());
-  train::set_threads(run.train.threads);
-  for (const bool is_bf16 : {false, true}) {
-    if (run.train.precision == train::Precision::kAuto ||
-        is_bf16 == (run.train.precision == train::Precision::kBf16)) {
-      const auto cost = train::cost_of(run, length, is_bf16 ? at::kBFloat16 : at::kFloat);
-      std::cout << "\n" << (is_bf16 ? "bf16" : "fp32") << "\n";
-      print_work(cost, length);
-      print_memory(cost, program, may_run_on_gpu);
-    }
+  for (const auto& [precision, cost] : costs) {
+    std::cout << "\n" << precision << "\n";
+    print_work(cost, length);
+    print_memory(cost, program, may_run_on_gpu);
   }
 }
 
-void inspect_model(const std::string& path) {
+void inspect_model(const std::string& path, bool lists_parameters) {
   const auto directory = models::model_directory(path);
   const bool is_checkpoint = train::has_manifest(directory);
   if (is_checkpoint) {
@@ -200,7 +236,10 @@ void inspect_model(const std::string& path) {
   const auto loaded = models::load_model(directory, options, 0);
   std::cout << directory << ": ";
   print_model(options);
-  print_parameters(options);
+  print_totals(options, nullptr);
+  if (lists_parameters) {
+    print_parameters(options);
+  }
   if (models::head_of(options).detects_replaced_tokens && models::has_generator(directory)) {
     models::load_generator(*loaded.model, directory);
     print_generator(models::generator_of(*loaded.model)->options());
@@ -219,23 +258,25 @@ void inspect_model(const std::string& path) {
 
 int run_inspect(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft inspect CONFIG|MODEL [--set key=value ...]",
-       .description = "For a config: parameters, FLOPs per token and memory of a training step. "
+      {.usage = "weft inspect CONFIG|MODEL [--set key=value ...] [--parameters]",
+       .description = "For a config: parameters in all, trainable ones and those of each module, "
+                      "FLOPs per token and memory of a training step. "
                       "FLOPs and activations are measured on synthetic data, if the model fits "
                       "into memory; nothing is written. For a model directory, checkpoint or run: "
                       "its contents; for checkpoints the checksums are verified.",
        .examples = {"weft inspect configs/quickstart_pretrain.yaml",
                     "weft inspect runs/quickstart/spam"}},
       1, 1);
-  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated");
+  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated")
+      .flag("parameters", "Also list each parameter with its shape");
   if (!arguments.parse(raw)) {
     return 0;
   }
   const auto& path = arguments.positional()[0];
   if (fs::is_directory(path) || models::is_hub_name(path)) {
-    inspect_model(path);
+    inspect_model(path, arguments.has("parameters"));
   } else {
-    inspect_config(path, arguments.all("set"));
+    inspect_config(path, arguments.all("set"), arguments.has("parameters"));
   }
   return 0;
 }
