@@ -20,12 +20,15 @@ HelpText help() {
           "       weft config explain [KEY]\n"
           "       weft config reference | schema | support",
       .description =
-          "check validates a config and the files that it names, as train does before it starts, "
-          "with a line for each mistake;\nit writes nothing. show prints it with all defaults "
-          "filled "
-          "in. explain describes one key, also by its name in other\ntrainers (without KEY: lists "
-          "all keys). reference prints docs/config.md. schema prints a JSON schema for editors.\n"
-          "support prints docs/support.md: which families, heads and objectives go together.",
+          "Checks, shows and explains configs.\n\n"
+          "  check      validates a config and the files that it names, as train does before it "
+          "starts, with a line for each mistake; writes nothing\n"
+          "  show       prints the config with all defaults filled in\n"
+          "  explain    describes one key, also by its name in other trainers; without KEY: lists "
+          "all keys\n"
+          "  reference  prints docs/config.md\n"
+          "  schema     prints a JSON schema for editors\n"
+          "  support    prints docs/support.md: which families, heads and objectives go together",
       .examples = {"weft config check configs/quickstart_pretrain.yaml",
                    "weft config show configs/quickstart_pretrain.yaml --set run.seed=2",
                    "weft config explain train.optimizer.lr"}};
@@ -102,7 +105,7 @@ const std::vector<Action> kActions = {{"check", check},     {"show", show},
 
 int run_config(std::vector<std::string> words) {
   Arguments arguments(help(), 1, 2);
-  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated");
+  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated");
   if (!arguments.parse(words)) {
     return 0;
   }

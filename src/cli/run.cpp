@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "cli/help.h"
 #include "cli/predict/output_writer.h"
 #include "cli/verbs.h"
 #include "config/section.h"
@@ -28,15 +29,21 @@ constexpr int kStopped = 143;
 constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
 void print_help() {
-  std::cout << "Weft " WEFT_VERSION
-               ": trains transformers.\n\nUsage: weft VERB [arguments]   (weft VERB --help)\n\n";
+  const auto width = help_width();
+  std::cout << "Weft " WEFT_VERSION ": trains transformers.\n\nUsage: weft VERB [arguments]\n";
+  std::string group;
   for (const auto& verb : verbs()) {
-    std::cout << "  " << verb.name << std::string(12 - verb.name.size(), ' ') << verb.summary
-              << "\n";
+    if (verb.group != group) {
+      std::cout << "\n" << verb.group << ":\n";
+      group = verb.group;
+    }
+    const auto line = "  " + verb.name + std::string(12 - verb.name.size(), ' ') + verb.summary;
+    std::cout << wrap_lines(line, width) << "\n";
   }
   std::cout << "\nExamples:\n"
                "  weft train configs/quickstart_pretrain.yaml\n"
-               "  echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam\n";
+               "  echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam\n\n"
+               "weft VERB --help: arguments of a verb; --help-all: with all options\n";
 }
 
 const Verb& find_verb(const std::string& name) {

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include <cxxopts.hpp>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/string_util.h"
 
@@ -40,11 +38,6 @@ struct Arguments::State {
 };
 
 namespace {
-
-std::string verb_of(const std::string& usage) {
-  const auto words = split(usage, ' ');
-  return std::string(words.size() > 1 ? words[1] : words[0]);
-}
 
 template <class Number>
 Number parsed(const std::string& verb,
@@ -88,28 +81,6 @@ std::string nearest_option(const std::string& word, const std::vector<std::strin
   return did_you_mean(word, names);
 }
 
-/// Columns of the terminal; 100 where standard output is a file or a pipe.
-std::size_t help_width() {
-  winsize size{};
-  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return std::clamp<std::size_t>(is_known ? size.ws_col : 100U, 60, 120);
-}
-
-std::string wrapped(std::string_view text, std::size_t width) {
-  std::string result;
-  std::size_t column = 0;
-  for (const auto word : split(text, ' ')) {
-    if (column > 0) {
-      const bool fits = column + 1 + word.size() <= width;
-      result += fits ? ' ' : '\n';
-      column = fits ? column + 1 : 0;
-    }
-    result += word;
-    column += word.size();
-  }
-  return result;
-}
-
 /// The lines of a group without the usage and the title that cxxopts puts before them.
 std::string group_help(const cxxopts::Options& options, const std::string& title) {
   const auto text = options.help({title});
@@ -124,7 +95,7 @@ Arguments::Arguments(HelpText help, std::size_t min, std::size_t max)
       help_(std::move(help)),
       min_positional_(min),
       max_positional_(max) {
-  state_->verb = verb_of(help_.usage);
+  state_->verb = command_of(help_.usage);
   state_->options.set_width(help_width());
   state_->add()("h,help", "Show this help");
   state_->add()("help-all", "Show all options");
@@ -147,7 +118,7 @@ Arguments& Arguments::group(const std::string& title, HelpLevel level) {
 
 void Arguments::print_help(bool shows_all) const {
   std::cout << "Usage: " << help_.usage << "\n\n"
-            << wrapped(help_.description, help_width()) << "\n";
+            << wrap_lines(help_.description, help_width()) << "\n";
   std::vector<std::string> hidden;
   int64_t hidden_options = 0;
   for (const auto& group : state_->groups) {
@@ -167,9 +138,9 @@ void Arguments::print_help(bool shows_all) const {
   }
   if (hidden_options > 0) {
     std::cout << "\n"
-              << wrapped(str_cat("weft ", state_->verb, " --help-all shows ",
-                                 counted(hidden_options, "more option"), ": ", join(hidden)),
-                         help_width())
+              << wrap_lines(str_cat("weft ", state_->verb, " --help-all shows ",
+                                    counted(hidden_options, "more option"), ": ", join(hidden)),
+                            help_width())
               << "\n";
   }
 }
@@ -212,7 +183,7 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
       const auto near = nearest_option(word, state_->names);
       throw UsageError(str_cat("weft ", state_->verb, ": unknown option '", argument, "'",
                                near.empty() ? "" : ", did you mean '--" + near + "'?",
-                               near.empty() ? ", see `weft " + state_->verb + " --help`" : ""));
+                               near.empty() ? ", see `weft " + state_->verb + " --help-all`" : ""));
     }
     positional_.push_back(argument);
   }

@@ -10,29 +10,18 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/help.h"
 
 namespace weft::cli {
 
 /// One verb of the command line. verbs.cpp has the table of all; each verb is implemented in a file
 /// `<verb>.cpp` and declared in verbs.h.
 struct Verb {
+  std::string group;  // title of its part of `weft help`
   std::string name;
   std::string summary;  // one line of `weft help`
   int (*run)(
       std::vector<std::string> arguments);  // without program and verb; returns the exit status
-};
-
-/// Help text of a verb, besides its options.
-struct HelpText {
-  std::string usage;                  // `weft train CONFIG [options]`
-  std::string description;            // one or two sentences
-  std::vector<std::string> examples;  // complete commands, at least one
-};
-
-/// Which help shows a group of options.
-enum class HelpLevel {
-  kHelp,     // --help and --help-all
-  kHelpAll,  // --help-all only
 };
 
 /// A command line error: `weft VERB: what was found, what is allowed`.

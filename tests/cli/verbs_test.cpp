@@ -1,10 +1,7 @@
 #include "cli/verbs.h"
 
-#include <algorithm>
-
 #include <gtest/gtest.h>
 
-#include "base/string_util.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -16,17 +13,6 @@ TEST(Verbs, HelpOfEachShowsAnExample) {
     EXPECT_EQ(done.status, 0) << verb.name << ": " << done.err;
     EXPECT_NE(done.out.find("Usage: weft " + verb.name), std::string::npos) << verb.name;
     EXPECT_NE(done.out.find("Examples:\n  "), std::string::npos) << verb.name;
-  }
-}
-
-TEST(Verbs, HelpOfEachFitsTwoScreens) {
-  for (const auto& verb : verbs()) {
-    const auto help = test::weft({verb.name, "--help"}).out;
-    EXPECT_LE(std::count(help.begin(), help.end(), '\n'), 72) << verb.name;
-    for (const auto line : split(help, '\n')) {
-      EXPECT_TRUE(line.size() <= 100 || line.starts_with("  weft ") || line.starts_with("Usage: "))
-          << line;
-    }
   }
 }
 
@@ -45,7 +31,9 @@ TEST(Verbs, HelpListsAll) {
   const auto done = test::weft({"help"});
   EXPECT_EQ(done.status, 0);
   for (const auto& verb : verbs()) {
-    EXPECT_NE(done.out.find("\n  " + verb.name + " "), std::string::npos) << verb.name;
+    const auto group = done.out.find("\n" + verb.group + ":\n");
+    ASSERT_NE(group, std::string::npos) << verb.group;
+    EXPECT_NE(done.out.find("\n  " + verb.name + " ", group), std::string::npos) << verb.name;
   }
 }
 

@@ -253,20 +253,22 @@ int run_data(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
        .description =
-           "build: tokenizes the texts of a config into token stores, which later runs "
-           "reuse.\ninspect: statistics of the data (documents, sentences, lengths, "
-           "unknown tokens, duplicates); also of a token store file.\npreview: prints "
-           "examples as the model sees them, after pairing and masking.\n`weft data split FILE "
-           "...` divides tables into training, evaluation and test files; see `weft data "
-           "split --help`.",
+           "Prepares and shows the data of a config.\n\n"
+           "  build    tokenizes the texts of a config into token stores, which later runs reuse\n"
+           "  inspect  statistics of the data: documents, sentences, lengths, unknown tokens, "
+           "duplicates; also of a token store file\n"
+           "  preview  examples as the model sees them, after pairing and masking\n"
+           "  split    divides tables into training, evaluation and test files; see `weft data "
+           "split --help`",
        .examples = {"weft data build configs/quickstart_pretrain.yaml",
                     "weft data inspect configs/quickstart_pretrain.yaml",
                     "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},
       2, 2);
-  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated")
-      .value("count", "N", "preview: number of examples (default: 5)")
-      .value("epoch", "E", "preview: epoch, counted from 0 (default: 0)")
-      .flag("evaluate", "preview: use data.evaluate instead of data.train");
+  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated")
+      .group("Preview")
+      .value("count", "N", "Number of examples (default: 5)")
+      .value("epoch", "E", "Epoch, counted from 0 (default: 0)")
+      .flag("evaluate", "Use data.evaluate instead of data.train");
   if (!arguments.parse(raw)) {
     return 0;
   }

@@ -62,7 +62,7 @@ int run_forward(std::vector<std::string> arguments) {
       1, 1);
   given.value("input", "FILE", "safetensors file with the inputs")
       .value("output", "FILE", "safetensors file for the outputs")
-      .flag("gradients", "also write gradient.NAME for every parameter");
+      .flag("gradients", "Also write gradient.NAME for every parameter");
   if (!given.parse(arguments)) {
     return 0;
   }

@@ -240,13 +240,15 @@ int answer_all(const Arguments& arguments,
 }
 
 void declare_generate(Arguments& arguments) {
-  arguments.value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
+  arguments.group("Input")
+      .value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
       .value(
           "input", "FILE",
           "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
           ".zst), or a .parquet table; - (default): standard input")
       .value("prompt-column", "NAME",
              "Column (key) with the prompt (default: prompt, source or text)")
+      .group("Output")
       .value("output", "FILE", "Output file; - (default): standard output")
       .flag("plain", "Read and write plain text lines, e.g. for translation")
       .flag("ids", "Add the ids of the new tokens to each line")

@@ -258,9 +258,12 @@ struct GenerationOption {
   const char* help;
 };
 
+constexpr std::string_view kRareGroups[] = {"Advanced decoding", "Constraints", "Encoder-decoders"};
+
 constexpr GenerationOption kOptions[] = {
     {"Length", "max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
-    {"Length", "min-new", "N", "Minimum number of new tokens (default: the model's, else 0)"},
+    {"Advanced decoding", "min-new", "N",
+     "Minimum number of new tokens (default: the model's, else 0)"},
     {"Length", "n-best", "N", "Number of texts per prompt, best first (default: 1)"},
     {"Length", "stop", "TEXT", "Stop before this text; may be repeated"},
     {"Sampling", "greedy", "",
@@ -274,21 +277,22 @@ constexpr GenerationOption kOptions[] = {
     {"Sampling", "top-p", "P",
      "Top-p (nucleus) sampling: sample from the smallest set of most likely tokens with total "
      "probability P, in (0, 1] (default: 1). Implies --sample"},
-    {"Sampling", "min-p", "P",
+    {"Advanced decoding", "min-p", "P",
      "Min-p sampling: only sample tokens with at least P times the probability of the most likely "
      "token, in [0, 1] (default: 0). Implies --sample"},
     {"Sampling", "seed", "N",
      "Random seed for sampling (default: 1); each prompt has its own random stream"},
     {"Beam search", "beams", "K", "Beam search with K beams (default: the model's, else 1)"},
-    {"Beam search", "beam-groups", "G", "Number of groups for diverse beam search (default: 1)"},
-    {"Beam search", "diversity-penalty", "D",
+    {"Advanced decoding", "beam-groups", "G",
+     "Number of groups for diverse beam search (default: 1)"},
+    {"Advanced decoding", "diversity-penalty", "D",
      "Diversity penalty for tokens chosen by earlier beam groups (default: 0)"},
     {"Beam search", "length-penalty", "A",
      "Length penalty A: scores are log-probabilities divided by length^A (default: 1); values "
      "above 0 favour longer texts"},
-    {"Beam search", "word-penalty", "W",
+    {"Advanced decoding", "word-penalty", "W",
      "Penalty subtracted from the score for each token (default: 0)"},
-    {"Beam search", "early-stopping", "WHEN",
+    {"Advanced decoding", "early-stopping", "WHEN",
      "When beam search stops after K beams have ended: yes (immediately), no (when the current "
      "best running beam is not better; default), never (when no running beam can become better)"},
     {"Constraints", "repetition-penalty", "R",
@@ -316,7 +320,7 @@ constexpr GenerationOption kOptions[] = {
 void declare_generation(Arguments& arguments, HelpLevel level) {
   for (const auto& [group, name, placeholder, help] : kOptions) {
     const bool is_rare =
-        std::string_view(group) == "Constraints" || std::string_view(group) == "Encoder-decoders";
+        std::find(std::begin(kRareGroups), std::end(kRareGroups), group) != std::end(kRareGroups);
     arguments.group(group, is_rare ? HelpLevel::kHelpAll : level);
     if (*placeholder == '\0') {
       arguments.flag(name, help);

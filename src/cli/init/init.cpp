@@ -32,13 +32,13 @@ const std::vector<Task>& tasks() {
 }
 
 std::string describe_tasks() {
-  std::vector<std::vector<std::string>> rows;
+  std::string text =
+      "Writes a short config for a task to standard output, after looking at the data: format, "
+      "columns, classes and lengths.\n\nTasks:";
   for (const auto& task : tasks()) {
-    rows.push_back({"  " + task.name, task.summary});
+    text += "\n  " + task.name + std::string(10 - task.name.size(), ' ') + task.summary;
   }
-  return "Writes a short config for a task to standard output, after looking at the data: format, "
-         "columns, classes and lengths.\nTasks:\n" +
-         format_columns(rows);
+  return text;
 }
 
 /// `runs/reviews` for `corpora/reviews.csv.gz`, `reviews/train.csv` and `reviews/*.txt`

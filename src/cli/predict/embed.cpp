@@ -139,22 +139,23 @@ class Embedder {
 };
 
 void declare_embed(Arguments& arguments) {
-  arguments
+  arguments.group("Input")
       .value("input", "FILE",
              "Input file with one text per line, optionally compressed (.gz, .zst); - (default): "
-             "standard "
-             "input")
+             "standard input")
+      .flag("plain", "Treat lines as plain text even if they look like JSON")
+      .value("prompt", "TEXT", "Text put before every input text")
+      .value("max-length", "N",
+             "Maximum tokens per text, including special tokens; longer texts are truncated")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
+      .group("Output")
       .value("output", "FILE", "Output file; - (default): standard output")
       .value("format", "FORMAT", "jsonl (default), tsv or safetensors (one tensor `embeddings`)")
       .value("pooling", "HOW",
              "Pooling of a plain encoder: mean (default), cls, max, mean_sqrt_len_tokens, "
              "weightedmean or lasttoken")
       .flag("normalize", "Normalize every vector to length 1")
-      .value("prompt", "TEXT", "Text put before every input text")
-      .value("max-length", "N",
-             "Maximum tokens per text, including special tokens; longer texts are truncated")
-      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
-      .flag("plain", "Treat lines as plain text even if they look like JSON")
+      .group("Performance")
       .value("batch-tokens", "N",
              "Tokens per batch (default: 4096); affects speed and memory, not the results");
   declare_inference(arguments);

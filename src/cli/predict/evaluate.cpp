@@ -87,6 +87,29 @@ void print(const Arguments& arguments,
   }
 }
 
+void declare_evaluate(Arguments& arguments) {
+  arguments.group("Data")
+      .value("data", "FILE",
+             "Evaluation data: a file or glob pattern, or a complete data item as in a config, "
+             "{source: a.en, target: a.de}; may be repeated")
+      .value("split", "PART",
+             "Evaluate on the rows that data.split of the run put into this part: test, evaluate "
+             "or train. The files are those of the run's config; changed files are an error")
+      .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
+      .group("Output")
+      .flag("json", "Print JSON also on a terminal, where the default is tables")
+      .value("hardest", "FILE",
+             "Write the examples with the largest loss as JSON lines, worst first; for token "
+             "classification with the words, their tags, the predicted tags and their "
+             "probabilities")
+      .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
+      .group("Performance")
+      .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)");
+  declare_inference(arguments);
+  declare_generated_texts(arguments);
+}
+
 }  // namespace
 
 int run_evaluate(std::vector<std::string> raw) {
@@ -106,24 +129,7 @@ int run_evaluate(std::vector<std::string> raw) {
                     "weft evaluate runs/marian-en-de --data '{source: test.en, target: "
                     "test.de}' --generate --beams 5"}},
       1, 1);
-  arguments
-      .value("data", "FILE",
-             "Evaluation data: a file or glob pattern, or a complete data item as in a config, "
-             "{source: a.en, target: a.de}; may be repeated")
-      .value("split", "PART",
-             "Evaluate on the rows that data.split of the run put into this part: test, evaluate "
-             "or train. The files are those of the run's config; changed files are an error")
-      .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)")
-      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
-      .value(
-          "hardest", "FILE",
-          "Write the examples with the largest loss as JSON lines, worst first; for token "
-          "classification with the words, their tags, the predicted tags and their probabilities")
-      .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
-      .flag("json", "Print JSON also on a terminal, where the default is tables")
-      .value("set", "KEY=VALUE", "Override a key of the model's weft.yaml; may be repeated");
-  declare_inference(arguments);
-  declare_generated_texts(arguments);
+  declare_evaluate(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }

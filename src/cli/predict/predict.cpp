@@ -189,23 +189,23 @@ void answer_rows(InputReader& input,
 }
 
 void declare_predict(Arguments& arguments) {
-  arguments.value("text", "TEXT", "Text to predict for, like TEXT after MODEL; may be repeated")
-      .value(
-          "input", "FILE",
-          "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
-          ".zst), or a .parquet table; for image models also an image, a folder or a file of "
-          "images; - (default): JSON lines "
-          "from standard input")
+  arguments.group("Input")
+      .value("text", "TEXT", "Text to predict for, like TEXT after MODEL; may be repeated")
+      .value("input", "FILE",
+             "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed "
+             "(.gz, .zst), or a .parquet table; for image models also an image, a folder or a file "
+             "of images; - (default): JSON lines from standard input")
       .flag("plain", "Treat lines of the input as plain text (for image models: paths)")
       .value("text-column", "NAME",
              "Column (key) with the text (default: text, sentence1 or sentence)")
       .value("text-pair-column", "NAME",
              "Column (key) with the second text (default: text_pair or sentence2, if present)")
+      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
+      .group("Output")
       .value("output", "FILE",
              "Output file; .csv, .tsv and .jsonl files also get the row number and the columns of "
              "the input; - (default): JSON lines to standard output")
       .value("top-k", "N", "Number of predictions for each mask token (default: 5)")
-      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .value("attention", "LAYERS",
              "Add \"tokens\" and the attention weights of these layers, per head, to each line: "
              "all, last, or layer numbers from 0 (0,3)");

@@ -240,7 +240,7 @@ Json score_json_of(const TaskMetrics& metrics) {
 }
 
 void declare_score(Arguments& arguments) {
-  arguments
+  arguments.group("Input")
       .value("input", "FILE",
              "Input file with JSON lines, optionally compressed (.gz, .zst); - (default): standard "
              "input")
@@ -248,17 +248,20 @@ void declare_score(Arguments& arguments) {
              "Task file (configs/score/*.yaml) with the tables and prompt templates; may be a glob "
              "pattern and may be repeated")
       .value("data", "FILE", "Tables to use instead of those in the task file; may be repeated")
-      .flag("table", "Write the metrics as a table with one row per task, instead of JSON lines")
       .value("text", "FILE", "File with one text to score as a whole; may be repeated")
+      .group("Output")
+      .flag("table", "Write the metrics as a table with one row per task, instead of JSON lines")
       .value("output", "FILE", "Output file; - (default): standard output")
+      .group("Likelihood")
       .value("delimiter", "TEXT",
              "Delimiter between context and choice (default: a space, unless one of them has white "
              "space there)")
       .flag("unconditional", "Also score each choice without its context, for acc_mutual_info")
       .value("word-count", "N",
-             "Number of words used for word_perplexity, instead of counting those in the texts")
-      .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
+             "Number of words used for word_perplexity, instead of counting those in the texts");
   declare_text_scores(arguments);
+  arguments.group("Performance")
+      .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
   declare_inference(arguments);
 }
 

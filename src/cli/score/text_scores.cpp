@@ -166,7 +166,8 @@ class Scores {
 }  // namespace
 
 void declare_text_scores(Arguments& arguments) {
-  arguments.value("hypotheses", "FILE", "File with generated lines, to compare with --references")
+  arguments.group("Generated texts")
+      .value("hypotheses", "FILE", "File with generated lines, to compare with --references")
       .value("references", "FILE", "File with reference lines; may be repeated");
   declare_text_metrics(arguments, "bleu,chrf");
   arguments.flag("lines", "Also write the metrics of each line (BLEU with effective order)");

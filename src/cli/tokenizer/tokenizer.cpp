@@ -85,18 +85,14 @@ std::vector<std::string> input_files(const Arguments& arguments) {
   return files;
 }
 
-int run_training(const std::vector<std::string>& raw) {
-  Arguments arguments(
-      {.usage = "weft tokenizer train --input FILE [--input FILE ...] --output DIR [options]",
-       .description = "Trains a tokenizer on the lines of text files (optionally .gz) and writes a "
-                      "directory that AutoTokenizer of transformers can load.",
-       .examples =
-           {"weft tokenizer train --input 'corpus/*.txt' --output tokenizer --vocab-size 8192",
-            "weft tokenizer train --input text.txt --output tokenizer --type unigram "
-            "--style roberta"}},
-      0, 0);
-  arguments.value("input", "FILE", "Text files as a glob pattern; may be repeated")
+void declare_tokenizer_training(Arguments& arguments) {
+  arguments.group("Data")
+      .value("input", "FILE", "Text files as a glob pattern; may be repeated")
       .value("output", "DIR", "Output directory")
+      .value("sample-lines", "N",
+             "Maximum number of training lines; more are sampled at random (default: 2000000)")
+      .value("seed", "N", "Random seed for sampling lines (default: 1)")
+      .group("Tokenizer")
       .value(
           "type", "TYPE",
           "wordpiece (default), unigram or bpe (both SentencePiece), byte_level_bpe or characters")
@@ -107,6 +103,8 @@ int run_training(const std::vector<std::string>& raw) {
       .value("languages", "CODES",
              "mbart: language codes such as en_XX,de_DE; the first is appended to sources, the "
              "second (if any) to targets (default: en_XX)")
+      .value("max-length", "N", "model_max_length in tokenizer_config.json (default: 512)")
+      .group("Type-specific")
       .flag("cased", "wordpiece: keep upper case and accents")
       .value("min-frequency", "N",
              "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged (default: 2)")
@@ -116,11 +114,20 @@ int run_training(const std::vector<std::string>& raw) {
              "unigram, bpe: fraction of the characters covered by the vocabulary (default: 0.9995)")
       .value("normalization", "RULES",
              "unigram, bpe: nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf, identity (--style "
-             "mbart requires identity)")
-      .value("sample-lines", "N",
-             "Maximum number of training lines; more are sampled at random (default: 2000000)")
-      .value("max-length", "N", "model_max_length in tokenizer_config.json (default: 512)")
-      .value("seed", "N", "Random seed for sampling lines (default: 1)");
+             "mbart requires identity)");
+}
+
+int run_training(const std::vector<std::string>& raw) {
+  Arguments arguments(
+      {.usage = "weft tokenizer train --input FILE [--input FILE ...] --output DIR [options]",
+       .description = "Trains a tokenizer on the lines of text files (optionally .gz) and writes a "
+                      "directory that AutoTokenizer of transformers can load.",
+       .examples =
+           {"weft tokenizer train --input 'corpus/*.txt' --output tokenizer --vocab-size 8192",
+            "weft tokenizer train --input text.txt --output tokenizer --type unigram "
+            "--style roberta"}},
+      0, 0);
+  declare_tokenizer_training(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -269,23 +276,37 @@ int run_inspection(const std::vector<std::string>& raw) {
 
 struct TokenizerAction {
   std::string name;
+  std::string summary;
   int (*run)(const std::vector<std::string>& arguments);
 };
 
-const std::vector<TokenizerAction> kTokenizerActions = {{"train", run_training},
-                                                        {"encode", run_encoding},
-                                                        {"decode", run_decoding},
-                                                        {"inspect", run_inspection},
-                                                        {"bench", run_tokenizer_bench}};
+const std::vector<TokenizerAction> kTokenizerActions = {
+    {"train", "on the lines of text files", run_training},
+    {"encode", "lines of text to ids and tokens", run_encoding},
+    {"decode", "ids to text", run_decoding},
+    {"inspect", "size, special tokens, and how it splits some example texts", run_inspection},
+    {"bench", "speed of one thread", run_tokenizer_bench}};
+
+/// Help of the command without an action.
+HelpText actions_help() {
+  HelpText help{.usage = "weft tokenizer train|encode|decode|inspect|bench ...",
+                .description =
+                    "Trains tokenizers and runs them. `weft tokenizer train --help` "
+                    "shows the options of an action.\n",
+                .examples = {"echo 'Hello world' | weft tokenizer encode --model "
+                             "runs/bert-mini/last"}};
+  for (const auto& action : kTokenizerActions) {
+    help.description +=
+        "\n  " + action.name + std::string(9 - action.name.size(), ' ') + action.summary;
+  }
+  return help;
+}
 
 }  // namespace
 
 int run_tokenizer(std::vector<std::string> raw) {
-  if (raw.empty() || raw[0] == "--help" || raw[0] == "-h") {
-    std::cout << "Usage: weft tokenizer train|encode|decode|inspect|bench ...\n\nTrains tokenizers "
-                 "and runs them. `weft tokenizer train --help` shows the "
-                 "options of an action.\n\nExamples:\n  echo 'Hello world' | weft tokenizer encode "
-                 "--model runs/bert-mini/last\n";
+  if (raw.empty() || raw[0].starts_with("--help") || raw[0] == "-h") {
+    Arguments(actions_help(), 1, 1).parse({"--help"});
     return raw.empty() ? 2 : 0;
   }
   return find_entry(kTokenizerActions, raw[0], "weft tokenizer: unknown action")

@@ -56,7 +56,7 @@ void reject_others(const Arguments& arguments,
 }  // namespace
 
 void declare_reproduce(Arguments& arguments) {
-  arguments
+  arguments.group("Determinism")
       .value("reproduce", "RUN",
              "repeat the run of this directory in --output (default: RUN-repeat) with its "
              "config, seed and threads, and check that the weights are identical; takes no CONFIG")

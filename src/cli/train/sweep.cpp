@@ -52,7 +52,7 @@ train::Resume resume_of(const std::string& word) {
 }  // namespace
 
 void declare_sweep(Arguments& arguments) {
-  arguments
+  arguments.group("Sweep")
       .value("seeds", "N|A,B,...",
              "train with N seeds, counting up from run.seed, or with these seeds; each run in "
              "DIR/seed-S, followed by a table of means and standard deviations of the best "
