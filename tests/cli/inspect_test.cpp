@@ -5,15 +5,16 @@
 namespace weft::cli {
 namespace {
 
-const std::string kInspectedConfig = WEFT_SOURCE_DIR "/configs/quickstart_pretrain.yaml";
-
-test::ProcessResult inspect(std::vector<std::string> options) {
-  options.insert(options.begin(), {"inspect", kInspectedConfig});
-  return test::weft(options);
+/// In the directory that the paths of the config are relative to.
+test::ProcessResult inspect(const std::string& options) {
+  return test::run({"/bin/sh", "-c",
+                    "cd '" WEFT_SOURCE_DIR "' && exec '" WEFT_BINARY
+                    "' inspect configs/quickstart_pretrain.yaml " +
+                        options});
 }
 
 TEST(Inspect, TotalsComeFirstAndParametersOnRequest) {
-  const auto done = inspect({});
+  const auto done = inspect("");
   ASSERT_EQ(done.status, 0) << done.err;
   // Word 2048 x 128, position 128 x 128, segment 2 x 128 and the norm 2 x 128: 279,040.
   EXPECT_NE(done.out.find("\nParameters\n"
@@ -25,7 +26,7 @@ TEST(Inspect, TotalsComeFirstAndParametersOnRequest) {
       << done.out;
   EXPECT_EQ(done.out.find("word_embeddings"), std::string::npos) << done.out;
 
-  const auto listed = inspect({"--parameters"});
+  const auto listed = inspect("--parameters");
   ASSERT_EQ(listed.status, 0) << listed.err;
   const auto parameter = listed.out.find("bert.embeddings.word_embeddings.weight ");
   ASSERT_NE(parameter, std::string::npos) << listed.out;
@@ -33,7 +34,7 @@ TEST(Inspect, TotalsComeFirstAndParametersOnRequest) {
 }
 
 TEST(Inspect, FrozenParametersAreNotTrainable) {
-  const auto done = inspect({"--set", "train.freeze=[embeddings]"});
+  const auto done = inspect("--set train.freeze=[embeddings]");
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_NE(done.out.find("trainable                 415,360 of 694,400"), std::string::npos)
       << done.out;
