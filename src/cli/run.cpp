@@ -46,6 +46,11 @@ void print_help() {
                "weft VERB --help: arguments of a verb; --help-all: with all options\n";
 }
 
+struct Option {
+  std::string name;
+};
+const std::vector<Option> kOptions = {{"--help"}, {"--version"}};
+
 const Verb& find_verb(const std::string& name) {
   return find_entry(verbs(), name, "weft: unknown verb");
 }
@@ -62,6 +67,9 @@ int run_verb(std::vector<std::string> arguments) {
   if (arguments[0] == "--version" || arguments[0] == "version") {
     std::cout << "weft " WEFT_VERSION "\n";
     return kDone;
+  }
+  if (arguments[0].starts_with('-')) {
+    find_entry(kOptions, arguments[0], "weft: unknown option");
   }
   const auto& verb = find_verb(arguments[0]);
   arguments.erase(arguments.begin());

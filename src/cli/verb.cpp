@@ -181,9 +181,15 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
                                             : argument.find_first_not_of('-'));
       const auto word = name.substr(0, name.find('='));
       const auto near = nearest_option(word, state_->names);
+      const bool has_config_keys = std::ranges::find(state_->names, "set") != state_->names.end();
       throw UsageError(str_cat("weft ", state_->verb, ": unknown option '", argument, "'",
                                near.empty() ? "" : ", did you mean '--" + near + "'?",
-                               near.empty() ? ", see `weft " + state_->verb + " --help-all`" : ""));
+                               near.empty()
+                                   ? str_cat(has_config_keys ? "; keys of the config are set with "
+                                                               "--set KEY=VALUE"
+                                                             : "",
+                                             ", see `weft ", state_->verb, " --help-all`")
+                                   : ""));
     }
     positional_.push_back(argument);
   }

@@ -1,4 +1,6 @@
 #include <exception>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "base/file.h"
@@ -9,8 +11,35 @@
 
 namespace weft::config {
 
+namespace {
+
+/// What is often given instead of a config gets a message of its own.
+void check_is_config(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::status(path, ignored).type() == fs::file_type::not_found) {
+    throw FileError(str_cat(path,
+                            ": no such file, must be a config (YAML); `weft init TASK DATA > ",
+                            path, "` writes one"));
+  }
+  if (fs::is_directory(path, ignored)) {
+    const auto inside = path + "/config.yaml";
+    throw FileError(str_cat(path, ": a directory, must be a config (YAML)",
+                            fs::exists(inside, ignored) ? ", as " + inside : ""));
+  }
+  for (const auto* extension : {".csv", ".tsv", ".jsonl", ".parquet"}) {
+    if (path.ends_with(extension)) {
+      throw FileError(str_cat(path, ": a data file, must be a config (YAML); `weft init TASK ",
+                              path, " > config.yaml` writes one"));
+    }
+  }
+}
+
+}  // namespace
+
 Document Document::load(const std::string& path, const std::vector<std::string>& overrides) {
   constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;  // a config has a few hundred lines
+  check_is_config(path);
   return parse(read_file(path, kMaxConfigBytes), path, overrides);
 }
 

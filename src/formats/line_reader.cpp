@@ -44,6 +44,11 @@ constexpr std::array kBinaryFormats = {
     MagicBytes{"SQLite format 3", "an SQLite database"},
     MagicBytes{"%PDF-", "a PDF document"},
     MagicBytes{"{\\rtf", "an RTF document"},
+    MagicBytes{"\xD0\xCF\x11\xE0", "an old Office document"},
+    MagicBytes{"\x89PNG", "a PNG image"},
+    MagicBytes{"\xFF\xD8\xFF", "a JPEG image"},
+    MagicBytes{"GIF89a", "a GIF image"},
+    MagicBytes{"GIF87a", "a GIF image"},
 };
 constexpr std::size_t kMaxMagicSize =
     std::ranges::max(kBinaryFormats, {}, [](const MagicBytes& mark) {

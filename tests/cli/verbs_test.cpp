@@ -50,6 +50,15 @@ TEST(Arguments, UnknownOptionGetsTheRightOne) {
   EXPECT_EQ(done.err, "error: weft export: unknown option '--ouput', did you mean '--output'?\n");
 }
 
+TEST(Arguments, ConfigKeysAreNoOptions) {
+  EXPECT_EQ(test::weft({"train", "a.yaml", "--epochs", "3"}).err,
+            "error: weft train: unknown option '--epochs'; keys of the config are set with --set "
+            "KEY=VALUE, see `weft train --help-all`\n");
+  EXPECT_EQ(test::weft({"--verison"}).err,
+            "error: weft: unknown option '--verison', did you mean '--version'? allowed: --help, "
+            "--version\n");
+}
+
 TEST(Arguments, KeepRepeatedValuesWithCommasWhole) {
   Arguments arguments({"weft verb", "", {"weft verb"}}, 0, 1);
   arguments.value("set", "K=V", "").flag("quick", "");

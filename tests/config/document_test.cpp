@@ -1,11 +1,14 @@
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "config/example.h"
 #include "config/section.h"
 #include "support/config.h"
+#include "support/folder.h"
 
 namespace weft::config {
 namespace {
@@ -21,6 +24,26 @@ std::string errors_of(const std::string& yaml, const std::vector<std::string>& o
 }
 
 constexpr auto kGood = "data: {train: [{path: a}]}\nobjective: {type: causal}\n";
+
+TEST(DocumentLoad, SaysWhatAFileIsThatIsNoConfig) {
+  const test::Folder folder;
+  const auto message = [&](const std::string& name) {
+    return message_of<FileError>([&] { Document::load(folder.path(name), {}); })
+        .substr(folder.path("").size());
+  };
+  folder.write("a.csv", "text,label\n");
+  EXPECT_EQ(message("a.csv"), "a.csv: a data file, must be a config (YAML); `weft init TASK " +
+                                  folder.path("a.csv") + " > config.yaml` writes one");
+  EXPECT_EQ(message("b.yaml"),
+            "b.yaml: no such file, must be a config (YAML); `weft init TASK "
+            "DATA > " +
+                folder.path("b.yaml") + "` writes one");
+  std::filesystem::create_directories(folder.path("run"));
+  EXPECT_EQ(message("run"), "run: a directory, must be a config (YAML)");
+  folder.write("run/config.yaml", "");
+  EXPECT_EQ(message("run"),
+            "run: a directory, must be a config (YAML), as " + folder.path("run/config.yaml"));
+}
 
 TEST(DocumentRead, NamesEveryMistakeOnce) {
   EXPECT_EQ(errors_of(kGood), "(nothing was thrown)");

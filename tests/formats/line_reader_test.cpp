@@ -104,6 +104,9 @@ TEST_F(LineReaderTest, BinaryFilesAreReportedByName) {
             "(.gz, .zst)");
   EXPECT_TRUE(refusal("a.csv", "PK\x03\x04\n").starts_with(": a zip archive, allowed is text"));
   EXPECT_TRUE(refusal("a.gz", gzip("SQLite format 3\n")).starts_with(": an SQLite database,"));
+  EXPECT_TRUE(refusal("a.txt", "\x89PNG\r\n").starts_with(": a PNG image,"));
+  EXPECT_TRUE(refusal("a.txt", "\xFF\xD8\xFF\xE0").starts_with(": a JPEG image,"));
+  EXPECT_EQ(read("a", "GIF8\n"), (Lines{"GIF8"}));
   EXPECT_EQ(read("a", "PAR2\n"), (Lines{"PAR2"}));
 }
 

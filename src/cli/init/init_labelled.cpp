@@ -9,6 +9,7 @@
 #include "config/yaml.h"
 #include "data/images/image_source.h"
 #include "data/labels.h"
+#include "data/rows/labelled_rows.h"
 
 namespace weft::cli {
 namespace {
@@ -141,7 +142,13 @@ void init_images(const InitRequest& request, std::optional<int64_t> white, Draft
 /// A directory with one subdirectory of texts per class.
 void init_class_directory(const InitRequest& request, Draft& draft) {
   const auto& path = request.paths.front();
+  const auto rows = data::read_labelled_rows({.path = path, .files = {path}}, {});
+  data::ColumnProfile classes;
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    ++classes.values[std::string(rows.labels_of(row).front())];
+  }
   draft.add_fact(path + ": a directory with one subdirectory of texts per class");
+  draft.add_fact("Classes: " + describe_classes(classes));
   draft.write_model(
       "model: {type: bag_of_words}   # a linear baseline; --from MODEL fine-tunes a pretrained "
       "encoder\n");

@@ -202,6 +202,11 @@ RequestColumns columns_of(const InputReader& input,
   if (there.empty()) {
     return columns;
   }
+  const auto& usual = data::default_text_columns();
+  if (!columns.text && !formats::first_column(usual, there)) {
+    throw formats::Error(str_cat(path, ": no column ", join(usual, " or "), ", choose one of ",
+                                 quoted_text(there), " with --text-column"));
+  }
   auto found = data::text_columns(columns.text, columns.text_pair, there, path);
   for (auto& name : found) {
     name = formats::require_column(name, there, path);

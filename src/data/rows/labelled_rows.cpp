@@ -57,7 +57,14 @@ bool repair(std::vector<std::optional<std::string>>& fields) {
 
 /// A directory with one subdirectory per class, each with one text per .txt file.
 void read_class_directory(const std::string& directory, LabelledRows& rows) {
-  for (const auto& file : text_files_in(directory)) {
+  const auto files = text_files_in(directory);
+  if (files.empty()) {
+    throw Error(str_cat(directory,
+                        ": a directory without .txt files, must have one subdirectory of .txt "
+                        "files per class; of a table give the file, as ",
+                        directory, "/train.csv"));
+  }
+  for (const auto& file : files) {
     const auto relative = std::filesystem::path(file).lexically_relative(directory);
     if (!relative.has_parent_path()) {
       throw Error(file + ": not in the subdirectory of a class");

@@ -136,6 +136,9 @@ std::string items_of(const config::Node& config,
       items.push_back(file);
       continue;
     }
+    if (glob_paths(file).empty()) {
+      throw UserError(str_cat("--data ", file, ": no such file"));
+    }
     auto item = is_of_images ? image_item_of(file, named) : evaluation_item_of(file, named, config);
     if (!language.empty()) {
       item["language"] = language;

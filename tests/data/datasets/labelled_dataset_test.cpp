@@ -93,6 +93,12 @@ TEST_F(LabelledDatasetTest, ReadsADirectoryPerClass) {
   folder_.write("reviews/lost.txt", "a");
   EXPECT_EQ(message([&] { make({directory}); }),
             "reviews/lost.txt: not in the subdirectory of a class");
+  const auto empty = folder_.path("empty");
+  std::filesystem::create_directories(empty);
+  EXPECT_NE(message([&] {
+              make({{.path = empty, .files = {empty}}});
+            }).find("empty: a directory without .txt files, must have one subdirectory"),
+            std::string::npos);
 }
 
 TEST_F(LabelledDatasetTest, NumericLabelsGetTheirNames) {
