@@ -38,9 +38,8 @@ spdlog::level::level_enum level_of(Level level) {
 
 /// Terminal width minus one: a full last column makes some terminals wrap.
 std::size_t columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return known ? size.ws_col - 1U : 79U;
+  const auto all = terminal_columns(STDERR_FILENO);
+  return all > 1 ? all - 1 : 79;
 }
 
 std::string truncate_to_width(std::string_view text, std::size_t width) {
@@ -70,8 +69,7 @@ class Log {
     }
     if (is_shown) {
       console_->set_pattern(level >= Level::kWarning ? "%^%l:%$ %v" : "%^%v%$");
-      send_to_console(level,
-                      rank_prefix_.empty() ? std::string(text) : rank_prefix_ + std::string(text));
+      send_to_console(level, rank_prefix_ + std::string(text));
     }
     if (is_shown && !progress_line_.empty()) {
       print(progress_line_);
@@ -190,6 +188,11 @@ void open_file(std::string_view path) { global_log().open_file(path); }
 void close_file() { global_log().close_file(); }
 
 bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+std::size_t terminal_columns(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 bool has_colors() {
   const char* refused = std::getenv("NO_COLOR");

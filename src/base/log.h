@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,8 @@ void close_file();
 /// Whether standard error is a terminal with colours (respects NO_COLOR and TERM=dumb).
 bool has_colors();
 bool is_terminal();
+/// Columns of the terminal behind a file descriptor; 0 if there is none.
+std::size_t terminal_columns(int descriptor);
 
 /// Shows `text` as the last line of the terminal until the next call; empty removes it. No-op if
 /// standard error is not a terminal.

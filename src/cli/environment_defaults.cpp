@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "base/string_util.h"
 
 namespace weft::cli {
@@ -86,9 +86,9 @@ void reexec_with_environment(int /*count*/, char** values, char** environment) {
 }
 
 void check_address_space() {
-  constexpr rlim_t kLeast = rlim_t{512} << 20;  // bytes; constructors abort below 440 MiB
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < kLeast) {
+  constexpr int64_t kLeast = int64_t{512} << 20;  // bytes; constructors abort below 440 MiB
+  const auto limit = address_space_limit();
+  if (limit >= 0 && limit < kLeast) {
     ::dprintf(STDERR_FILENO, "%s\n",
               "error: the address space of this process is limited to less than 512 MiB "
               "(ulimit -v), too little to load LibTorch: raise the limit");

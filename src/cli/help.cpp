@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cstdlib>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/string_util.h"
 
 namespace weft::cli {
@@ -54,9 +54,8 @@ std::string wrap_line(std::string_view line, std::size_t width) {
 }  // namespace
 
 std::size_t help_width() {
-  winsize size{};
-  const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return std::clamp(is_known ? size.ws_col : environment_width(), kMinWidth, kMaxWidth);
+  const auto columns = log::terminal_columns(STDOUT_FILENO);
+  return std::clamp(columns > 0 ? columns : environment_width(), kMinWidth, kMaxWidth);
 }
 
 std::string wrap_lines(std::string_view text, std::size_t width) {
@@ -65,6 +64,10 @@ std::string wrap_lines(std::string_view text, std::size_t width) {
     lines.push_back(wrap_line(line, width));
   }
   return join(lines, "\n");
+}
+
+std::string help_row(const std::string& name, std::size_t width, const std::string& summary) {
+  return "  " + name + std::string(width - std::min(width, name.size()), ' ') + summary;
 }
 
 std::string command_of(std::string_view usage) {

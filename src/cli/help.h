@@ -28,6 +28,9 @@ std::size_t help_width();
 /// its first gap of two spaces (`  name  what it is`), or with the indentation of the line.
 std::string wrap_lines(std::string_view text, std::size_t width);
 
+/// `  name      summary`: the name padded to `width` columns.
+std::string help_row(const std::string& name, std::size_t width, const std::string& summary);
+
 /// The words of a usage line that name the command, without `weft`: `tokenizer train`.
 std::string command_of(std::string_view usage);
 

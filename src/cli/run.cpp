@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -37,8 +38,7 @@ void print_help() {
       std::cout << "\n" << verb.group << ":\n";
       group = verb.group;
     }
-    const auto line = "  " + verb.name + std::string(12 - verb.name.size(), ' ') + verb.summary;
-    std::cout << wrap_lines(line, width) << "\n";
+    std::cout << wrap_lines(help_row(verb.name, 12, verb.summary), width) << "\n";
   }
   std::cout << "\nExamples:\n"
                "  weft train configs/quickstart_pretrain.yaml\n"
@@ -49,7 +49,7 @@ void print_help() {
 struct Option {
   std::string name;
 };
-const std::vector<Option> kOptions = {{"--help"}, {"--version"}};
+const std::vector<Option> kProgramOptions = {{"--help"}, {"--version"}};
 
 const Verb& find_verb(const std::string& name) {
   return find_entry(verbs(), name, "weft: unknown verb");
@@ -69,7 +69,7 @@ int run_verb(std::vector<std::string> arguments) {
     return kDone;
   }
   if (arguments[0].starts_with('-')) {
-    find_entry(kOptions, arguments[0], "weft: unknown option");
+    find_entry(kProgramOptions, arguments[0], "weft: unknown option");
   }
   const auto& verb = find_verb(arguments[0]);
   arguments.erase(arguments.begin());
@@ -101,24 +101,24 @@ void print_config_errors(const config::Error& error) {
   }
 }
 
-/// What to do about an error for lack of memory: messages of libraries do not say, and a limit of
-/// the address space also makes threads fail to start ("Resource temporarily unavailable").
-std::string memory_advice(const std::exception& error) {
+/// The message of an error, with advice if it is for lack of memory under a limit of the address
+/// space: messages of libraries do not name it, and threads fail to start with "Resource
+/// temporarily unavailable".
+std::string message_of(const std::exception& error) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
   const bool lacks_memory =
-      train::memory_shortage_in(error) || dynamic_cast<const train::OutOfMemoryError*>(&error) ||
+      train::memory_shortage_in(error) ||
       (system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
                              system->code() == std::errc::not_enough_memory));
+  const bool is_allocation = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const std::string message = is_allocation ? "out of memory" : error.what();
   const auto limit = address_space_limit();
-  if (!lacks_memory) {
-    return "";
-  }
-  if (limit < 0) {
-    return str_cat(" (out of memory: ", format_bytes(static_cast<double>(available_memory())),
-                   " are free)");
+  if (!lacks_memory || limit < 0) {
+    return message;
   }
   return str_cat(
-      " (out of memory: the address space is limited to ", format_bytes(static_cast<double>(limit)),
+      message, " (out of memory: the address space is limited to ",
+      format_bytes(static_cast<double>(limit)),
       " by ulimit -v, of which LibTorch and its threads take about 1 GiB; raise the limit, "
       "or use fewer threads, as in OMP_NUM_THREADS=1)");
 }
@@ -138,7 +138,7 @@ int guarded(std::vector<std::string> arguments) {
   } catch (const ClosedOutput&) {
     return kClosedPipe;
   } catch (const std::exception& error) {
-    print_error(error.what() + memory_advice(error));
+    print_error(message_of(error));
     return kInternal;
   }
 }

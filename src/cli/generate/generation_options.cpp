@@ -250,78 +250,86 @@ void read_best(const Arguments& arguments, models::SearchOptions& search) {
   }
 }
 
+struct GenerationGroup {
+  const char* title;
+  bool is_rare = false;  // shown by --help-all only
+};
+
+constexpr GenerationGroup kLengthGroup{"Length"};
+constexpr GenerationGroup kSamplingGroup{"Sampling"};
+constexpr GenerationGroup kBeamSearchGroup{"Beam search"};
+constexpr GenerationGroup kAdvancedGroup{"Advanced decoding", true};
+constexpr GenerationGroup kConstraintsGroup{"Constraints", true};
+constexpr GenerationGroup kSourcesGroup{"Encoder-decoders", true};
+constexpr GenerationGroup kPerformanceGroup{"Performance"};
+
 /// One generation option.
 struct GenerationOption {
-  const char* group;
+  GenerationGroup group;
   const char* name;
   const char* placeholder;  // empty: a flag
   const char* help;
 };
 
-constexpr std::string_view kRareGroups[] = {"Advanced decoding", "Constraints", "Encoder-decoders"};
-
 constexpr GenerationOption kOptions[] = {
-    {"Length", "max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
-    {"Advanced decoding", "min-new", "N",
-     "Minimum number of new tokens (default: the model's, else 0)"},
-    {"Length", "n-best", "N", "Number of texts per prompt, best first (default: 1)"},
-    {"Length", "stop", "TEXT", "Stop before this text; may be repeated"},
-    {"Sampling", "greedy", "",
+    {kLengthGroup, "max-new", "N", "Maximum number of new tokens (default: the model's, else 128)"},
+    {kAdvancedGroup, "min-new", "N", "Minimum number of new tokens (default: the model's, else 0)"},
+    {kLengthGroup, "n-best", "N", "Number of texts per prompt, best first (default: 1)"},
+    {kLengthGroup, "stop", "TEXT", "Stop before this text; may be repeated"},
+    {kSamplingGroup, "greedy", "",
      "Greedy decoding, even if the model's generation_config.json says otherwise"},
-    {"Sampling", "sample", "", "Sample tokens from the predicted distribution"},
-    {"Sampling", "temperature", "T",
+    {kSamplingGroup, "sample", "", "Sample tokens from the predicted distribution"},
+    {kSamplingGroup, "temperature", "T",
      "Sampling temperature T > 0 (default: 1). Logits are divided by T; values below 1 favour "
      "likely tokens. Implies --sample"},
-    {"Sampling", "top-k", "K",
+    {kSamplingGroup, "top-k", "K",
      "Top-k sampling: sample from the K most likely tokens (default: 0, all). Implies --sample"},
-    {"Sampling", "top-p", "P",
+    {kSamplingGroup, "top-p", "P",
      "Top-p (nucleus) sampling: sample from the smallest set of most likely tokens with total "
      "probability P, in (0, 1] (default: 1). Implies --sample"},
-    {"Advanced decoding", "min-p", "P",
+    {kAdvancedGroup, "min-p", "P",
      "Min-p sampling: only sample tokens with at least P times the probability of the most likely "
      "token, in [0, 1] (default: 0). Implies --sample"},
-    {"Sampling", "seed", "N",
+    {kSamplingGroup, "seed", "N",
      "Random seed for sampling (default: 1); each prompt has its own random stream"},
-    {"Beam search", "beams", "K", "Beam search with K beams (default: the model's, else 1)"},
-    {"Advanced decoding", "beam-groups", "G",
-     "Number of groups for diverse beam search (default: 1)"},
-    {"Advanced decoding", "diversity-penalty", "D",
+    {kBeamSearchGroup, "beams", "K", "Beam search with K beams (default: the model's, else 1)"},
+    {kAdvancedGroup, "beam-groups", "G", "Number of groups for diverse beam search (default: 1)"},
+    {kAdvancedGroup, "diversity-penalty", "D",
      "Diversity penalty for tokens chosen by earlier beam groups (default: 0)"},
-    {"Beam search", "length-penalty", "A",
+    {kBeamSearchGroup, "length-penalty", "A",
      "Length penalty A: scores are log-probabilities divided by length^A (default: 1); values "
      "above 0 favour longer texts"},
-    {"Advanced decoding", "word-penalty", "W",
+    {kAdvancedGroup, "word-penalty", "W",
      "Penalty subtracted from the score for each token (default: 0)"},
-    {"Advanced decoding", "early-stopping", "WHEN",
+    {kAdvancedGroup, "early-stopping", "WHEN",
      "When beam search stops after K beams have ended: yes (immediately), no (when the current "
      "best running beam is not better; default), never (when no running beam can become better)"},
-    {"Constraints", "repetition-penalty", "R",
+    {kConstraintsGroup, "repetition-penalty", "R",
      "Repetition penalty: values above 1 make tokens that already occurred less likely (default: "
      "1)"},
-    {"Constraints", "no-repeat-ngram-size", "N",
+    {kConstraintsGroup, "no-repeat-ngram-size", "N",
      "No n-gram of N tokens may occur twice (default: 0, off)"},
-    {"Constraints", "bad-word", "WORD", "Word that must not be generated; may be repeated"},
-    {"Constraints", "allowed-words", "FILE", "File with words: only their tokens may be generated"},
-    {"Constraints", "forced-bos-token", "TOKEN",
+    {kConstraintsGroup, "bad-word", "WORD", "Word that must not be generated; may be repeated"},
+    {kConstraintsGroup, "allowed-words", "FILE",
+     "File with words: only their tokens may be generated"},
+    {kConstraintsGroup, "forced-bos-token", "TOKEN",
      "First token of the decoder, such as a language token (default: the model's)"},
-    {"Constraints", "prefix", "TEXT", "Text that every generated text starts with"},
-    {"Encoder-decoders", "source-prefix", "TEXT",
+    {kConstraintsGroup, "prefix", "TEXT", "Text that every generated text starts with"},
+    {kSourcesGroup, "source-prefix", "TEXT",
      "Text put before every prompt of an encoder-decoder, such as T5's task prefix (default: that "
      "of the training run)"},
-    {"Encoder-decoders", "source-language", "TOKEN",
+    {kSourcesGroup, "source-language", "TOKEN",
      "Language token of the prompts (mBART; default: that of the training run)"},
-    {"Encoder-decoders", "target-language", "TOKEN",
+    {kSourcesGroup, "target-language", "TOKEN",
      "Language token of the generated text (mBART; default: that of the training run)"},
-    {"Performance", "batch-size", "N",
+    {kPerformanceGroup, "batch-size", "N",
      "Number of prompts per batch (default: 32); does not change the results"}};
 
 }  // namespace
 
 void declare_generation(Arguments& arguments, HelpLevel level) {
   for (const auto& [group, name, placeholder, help] : kOptions) {
-    const bool is_rare =
-        std::find(std::begin(kRareGroups), std::end(kRareGroups), group) != std::end(kRareGroups);
-    arguments.group(group, is_rare ? HelpLevel::kHelpAll : level);
+    arguments.group(group.title, group.is_rare ? HelpLevel::kHelpAll : level);
     if (*placeholder == '\0') {
       arguments.flag(name, help);
     } else {

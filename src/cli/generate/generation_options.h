@@ -9,7 +9,8 @@
 
 namespace weft::cli {
 
-/// Declares the generation options.
+/// Declares the generation options. `level`: help that shows the usual ones; the rare ones are in
+/// --help-all.
 void declare_generation(Arguments& arguments, HelpLevel level);
 std::vector<std::string> generation_option_names();
 

@@ -36,7 +36,7 @@ std::string describe_tasks() {
       "Writes a short config for a task to standard output, after looking at the data: format, "
       "columns, classes and lengths.\n\nTasks:";
   for (const auto& task : tasks()) {
-    text += "\n  " + task.name + std::string(10 - task.name.size(), ' ') + task.summary;
+    text += "\n" + help_row(task.name, 10, task.summary);
   }
   return text;
 }

@@ -296,8 +296,7 @@ HelpText actions_help() {
                 .examples = {"echo 'Hello world' | weft tokenizer encode --model "
                              "runs/bert-mini/last"}};
   for (const auto& action : kTokenizerActions) {
-    help.description +=
-        "\n  " + action.name + std::string(9 - action.name.size(), ' ') + action.summary;
+    help.description += "\n" + help_row(action.name, 9, action.summary);
   }
   return help;
 }

@@ -45,6 +45,10 @@ struct Launch {
   std::vector<std::string> command;
 };
 
+int rank_of(const Launch& launch, int local_rank) {
+  return launch.node_rank * launch.ranks + local_rank;
+}
+
 struct Child {
   pid_t process = 0;
   int rank = 0;
@@ -79,7 +83,7 @@ std::vector<std::string> environment_of(const Launch& launch, int local_rank) {
     });
     variables.push_back(str_cat(name, "=", value));
   };
-  set("RANK", launch.node_rank * launch.ranks + local_rank);
+  set("RANK", rank_of(launch, local_rank));
   set("WORLD_SIZE", launch.nodes * launch.ranks);
   set("LOCAL_RANK", local_rank);
   set("LOCAL_WORLD_SIZE", launch.ranks);
@@ -115,7 +119,7 @@ Child start_rank(const Launch& launch, int local_rank) {
     }
     ::_exit(127);
   }
-  return {.process = process, .rank = launch.node_rank * launch.ranks + local_rank};
+  return {.process = process, .rank = rank_of(launch, local_rank)};
 }
 
 void signal_all(const std::vector<Child>& children, int signal) {
@@ -229,13 +233,13 @@ int run_launch(std::vector<std::string> arguments) {
                     "weft launch --ranks 2 --nodes 2 --node-rank 1 --master-addr 10.0.0.1 "
                     "--master-port 29500 -- train config.yaml"}},
       0, 0);
-  parsed.value("ranks", "N", "number of ranks on this machine")
-      .value("nodes", "N", "number of machines; this command runs on each of them")
-      .value("node-rank", "N", "number of this machine, from 0")
-      .value("master-addr", "HOST", "address of machine 0")
-      .value("master-port", "PORT", "free port of machine 0")
+  parsed.value("ranks", "N", "Number of ranks on this machine")
+      .value("nodes", "N", "Number of machines; this command runs on each of them")
+      .value("node-rank", "N", "Number of this machine, from 0")
+      .value("master-addr", "HOST", "Address of machine 0")
+      .value("master-port", "PORT", "Free port of machine 0")
       .value("restarts", "N",
-             "number of times that failed ranks are started again; the run resumes from its last "
+             "Number of times that failed ranks are started again; the run resumes from its last "
              "checkpoint");
   auto command = take_command(arguments);
   if (!parsed.parse(arguments)) {

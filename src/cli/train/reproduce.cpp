@@ -58,12 +58,12 @@ void reject_others(const Arguments& arguments,
 void declare_reproduce(Arguments& arguments) {
   arguments.group("Determinism")
       .value("reproduce", "RUN",
-             "repeat the run of this directory in --output (default: RUN-repeat) with its "
+             "Repeat the run of this directory in --output (default: RUN-repeat) with its "
              "config, seed and threads, and check that the weights are identical; takes no CONFIG")
       .flag("verify-resume",
-            "check that a stopped run of this config resumes bit for bit: train --steps steps in "
+            "Check that a stopped run of this config resumes bit for bit: train --steps steps in "
             "one process, and again in two processes of half the steps, in a temporary directory")
-      .value("steps", "N", "with --verify-resume: number of training steps (default: 40)");
+      .value("steps", "N", "With --verify-resume: number of training steps (default: 40)");
 }
 
 int run_reproduce(const Arguments& arguments) {

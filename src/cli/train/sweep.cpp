@@ -54,16 +54,16 @@ train::Resume resume_of(const std::string& word) {
 void declare_sweep(Arguments& arguments) {
   arguments.group("Sweep")
       .value("seeds", "N|A,B,...",
-             "train with N seeds, counting up from run.seed, or with these seeds; each run in "
+             "Train with N seeds, counting up from run.seed, or with these seeds; each run in "
              "DIR/seed-S, followed by a table of means and standard deviations of the best "
              "checkpoints' metrics")
       .value("folds", "K",
-             "k-fold cross-validation: K runs, each evaluated on a different held-out fold of the "
+             "K-fold cross-validation: K runs, each evaluated on a different held-out fold of the "
              "labelled training rows, in DIR/fold-N")
       .value("test", "FILE",
-             "with --seeds, --folds or a grid: also evaluate each run's best model on this file; "
+             "With --seeds, --folds or a grid: also evaluate each run's best model on this file; "
              "may be repeated")
-      .flag("json", "with --seeds, --folds or a grid: print JSON instead of the table");
+      .flag("json", "With --seeds, --folds or a grid: print JSON instead of the table");
 }
 
 bool asks_for_sweep(const Arguments& arguments) {

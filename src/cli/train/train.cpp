@@ -81,17 +81,17 @@ std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& 
 }
 
 void declare_training(Arguments& arguments) {
-  arguments.value("set", "KEY=VALUE", "override a config key; may be repeated")
-      .value("output", "DIR", "run directory, instead of run.directory")
+  arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated")
+      .value("output", "DIR", "Run directory, instead of run.directory")
       .value("resume", "auto|never|DIR",
-             "resume from the last checkpoint (auto), restart and replace the run (never), or "
+             "Resume from the last checkpoint (auto), restart and replace the run (never), or "
              "resume from the checkpoint DIR")
       .flag("allow-changed-data",
-            "resume even if the training data or keys below data have changed since the checkpoint")
+            "Resume even if the training data or keys below data have changed since the checkpoint")
       .flag("dry-run",
-            "run one step and one save in a temporary directory, then report expected time and "
+            "Run one step and one save in a temporary directory, then report expected time and "
             "memory")
-      .flag("verbose", "also show checksums of config, data, tokenizer and initial weights");
+      .flag("verbose", "Also show checksums of config, data, tokenizer and initial weights");
 }
 
 }  // namespace

@@ -161,27 +161,6 @@ void move_into_place(const std::string& from, const std::string& to) {
   remove_tree(aside);
 }
 
-// Estimated size of the files, rather too high than too low.
-int64_t expected_bytes(const CheckpointParts& parts) {
-  constexpr int64_t kBytesPerFp32 = 4;
-  constexpr int64_t kBytesPerToken = 128;  // per vocabulary entry, in all files of the tokenizer
-  constexpr int64_t kBytesPerTensorName = 512;  // per tensor, in headers and manifest
-  constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
-  int64_t flats = static_cast<int64_t>(parts.moments.size());
-  flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
-  int64_t carried = 0;
-  for (const auto& [name, tensor] : parts.carried_state) {
-    carried += static_cast<int64_t>(tensor.nbytes());
-  }
-  const auto names = static_cast<int64_t>(parts.flat_parameters.entries().size()) * (flats + 1);
-  // A generator stores the shared embeddings and the tokenizer again.
-  const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
-  return kBytesPerFp32 * (models * parts.flat_parameters.parameters() +
-                          flats * parts.flat_parameters.trained_parameters()) +
-         models * (kBytesPerToken * parts.tokenizer.size() + kBytesOfConfigs) +
-         kBytesPerTensorName * names + carried;
-}
-
 void check_free_space(const std::string& directory, int64_t bytes) {
   const auto free = free_bytes(directory);
   if (free < bytes) {
@@ -208,6 +187,26 @@ ResumePoint read_checkpoint(const std::string& directory) {
 
 }  // namespace
 
+int64_t expected_checkpoint_bytes(const CheckpointParts& parts) {
+  constexpr int64_t kBytesPerFp32 = 4;
+  constexpr int64_t kBytesPerToken = 128;  // per vocabulary entry, in all files of the tokenizer
+  constexpr int64_t kBytesPerTensorName = 512;  // per tensor, in headers and manifest
+  constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
+  int64_t flats = static_cast<int64_t>(parts.moments.size());
+  flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
+  int64_t carried = 0;
+  for (const auto& [name, tensor] : parts.carried_state) {
+    carried += static_cast<int64_t>(tensor.nbytes());
+  }
+  const auto names = static_cast<int64_t>(parts.flat_parameters.entries().size()) * (flats + 1);
+  // A generator stores the shared embeddings and the tokenizer again.
+  const int64_t models = models::generator_of(parts.model) != nullptr ? 2 : 1;
+  return kBytesPerFp32 * (models * parts.flat_parameters.parameters() +
+                          flats * parts.flat_parameters.trained_parameters()) +
+         models * (kBytesPerToken * parts.tokenizer.size() + kBytesOfConfigs) +
+         kBytesPerTensorName * names + carried;
+}
+
 std::string checkpoint_name(int64_t step) { return str_cat(kPrefix, step); }
 
 void remove_quietly(const std::string& path) {
@@ -224,7 +223,7 @@ std::string save_checkpoint(const std::string& run_directory,
   const auto final_path = run_directory + "/" + checkpoint_name(state.progress.steps);
   const auto temporary = final_path + ".tmp";
   remove_tree(temporary);
-  check_free_space(run_directory, expected_bytes(parts));
+  check_free_space(run_directory, expected_checkpoint_bytes(parts));
   try {
     write_files(run_directory, temporary, parts, state);
     move_into_place(temporary, final_path);

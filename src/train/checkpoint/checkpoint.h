@@ -35,6 +35,9 @@ inline constexpr const char* kReplaced = ".replaced";
 /// `checkpoint-<step>`.
 std::string checkpoint_name(int64_t step);
 
+/// Estimated size of the files of a checkpoint, rather too high than too low.
+int64_t expected_checkpoint_bytes(const CheckpointParts& parts);
+
 /// Writes `<run>/checkpoint-<step>` atomically: into a directory ending in `.tmp`, every file and
 /// directory flushed, the manifest last, then renamed. An existing one is swapped out. Throws
 /// FileError, also if the disk has too little space, and leaves nothing behind. Returns its path.

@@ -56,7 +56,7 @@ class ProcessGroup {
   /// Sums a few numbers, in the order of the ranks: the same bits on every rank.
   std::vector<double> sum(std::vector<double> values);
 
-  /// Whether the condition holds on any rank.
+  /// Whether the condition holds on any rank: what only one notices, all must act on.
   bool any(bool condition) { return sum({condition ? 1.0 : 0.0}).front() > 0; }
 
   /// Each rank's bytes, of any length, on all ranks.

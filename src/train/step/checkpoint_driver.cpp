@@ -1,13 +1,12 @@
 #include "train/step/checkpoint_driver.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
-#include "base/system_calls.h"
 
 namespace weft::train {
 
@@ -55,8 +54,8 @@ void CheckpointDriver::check_disk_space(const CheckpointParts& parts) const {
   }
   // One more than is kept: the next is complete before an old one is removed.
   const auto present = static_cast<int64_t>(checkpoint_steps(directory_.path()).size());
-  train::check_disk_space(directory_.path(), std::max<int64_t>(snapshot_bytes(parts), 1),
-                          kept_ + 1 - present, system_calls::free_space(directory_.path()));
+  train::check_disk_space(directory_.path(), expected_checkpoint_bytes(parts), kept_ + 1 - present,
+                          free_bytes(directory_.path()));
 }
 
 void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {

@@ -75,7 +75,6 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   const auto outcome = exchange_outcomes(*options_.group, mine);
   throw_if_incomplete(outcome);
   reduce_gradients(batches);
-  timings_.communication += elapsed_ms();
   for (const auto& micro_batch : outcome.micro_batches) {
     add_results(micro_batch, result);
   }

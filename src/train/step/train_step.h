@@ -37,7 +37,6 @@ struct TrainStepOptions {
 struct StepTimings {
   double forward = 0;
   double backward = 0;
-  double communication = 0;  // between ranks, waiting included
   double optimizer = 0;
   kernels::OperationProfiler::Milliseconds forward_by_operation{};
   kernels::OperationProfiler::Milliseconds backward_by_operation{};

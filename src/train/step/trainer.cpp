@@ -147,7 +147,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     if (on_step) {
       on_step(state_);
     }
-    if (on_any_rank(stop_requested()) && !is_finished(state_, config_.train)) {
+    if (options_.group->any(stop_requested()) && !is_finished(state_, config_.train)) {
       save_and_stop();
     }
   }
@@ -161,13 +161,10 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     evaluate_now();
   }
   checkpoints_.finish(state_);
-  if (on_any_rank(checkpoints_.saved_step() != state_.progress.steps)) {
+  if (options_.group->any(checkpoints_.saved_step() != state_.progress.steps)) {
     save_final();
   }
 }
-
-/// A condition that only one rank may notice must be acted on by all.
-bool Trainer::on_any_rank(bool condition) { return options_.group->any(condition); }
 
 bool Trainer::step() {
   const auto begin = Steady::now();
@@ -281,7 +278,7 @@ void Trainer::after_step(const TrainingProgress& before) {
   bool is_best = false;
   if (evaluation_.is_due(before, state_.progress)) {
     evaluate_now();
-    is_best = on_any_rank(EvaluationDriver::is_best_at_this_step(state_));
+    is_best = options_.group->any(EvaluationDriver::is_best_at_this_step(state_));
   }
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
     log_.write(state_, *components_.objective);
@@ -336,7 +333,7 @@ void Trainer::save_and_stop() {
   if (state_.progress.steps == 0) {
     throw Stopped("stopped before the end of the first step");
   }
-  if (on_any_rank(checkpoints_.saved_step() != state_.progress.steps) ||
+  if (options_.group->any(checkpoints_.saved_step() != state_.progress.steps) ||
       state_.pending_evaluation) {
     save_final();
   }

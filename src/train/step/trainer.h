@@ -96,7 +96,6 @@ class Trainer {
   TrainingProgress progress_after(const data::StepBatches& batches) const;
   void after_step(const TrainingProgress& before);
   void evaluate_now();
-  bool on_any_rank(bool condition);
   void prepare_save();
   void start_save(std::vector<ScoredCheckpoint> scored_if_save_fails);
   void save_final();

@@ -22,8 +22,6 @@
 namespace weft::train {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using Texts = std::vector<std::string>;
 
 Texts repeated(int count, const std::string& text) {
@@ -48,7 +46,7 @@ at::Tensor sum_of_numbers(int size, int64_t count, at::ScalarType type) {
 
 /// Calls until an error; its text, and how late it came if it was later than `limit`.
 template <class Call>
-std::string error_within(milliseconds limit, const Call& call) {
+std::string error_within(std::chrono::milliseconds limit, const Call& call) {
   const auto start = std::chrono::steady_clock::now();
   try {
     while (true) {
@@ -56,8 +54,9 @@ std::string error_within(milliseconds limit, const Call& call) {
     }
   } catch (const DistributedError& error) {
     const auto took = std::chrono::steady_clock::now() - start;
-    return took < limit ? error.what()
-                        : str_cat("after ", took / milliseconds(1), " ms: ", error.what());
+    return took < limit
+               ? error.what()
+               : str_cat("after ", took / std::chrono::milliseconds(1), " ms: ", error.what());
   }
 }
 
@@ -187,11 +186,11 @@ TEST_P(KilledRank, IsNamedByAllOthers) {
     group.all_reduce(flat);
     if (group.rank() == victim) {
       std::thread([] {
-        std::this_thread::sleep_for(milliseconds(20));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         ::kill(::getpid(), SIGKILL);
       }).detach();
     }
-    const auto error = error_within(seconds(3), [&] { group.all_reduce(flat); });
+    const auto error = error_within(std::chrono::seconds(3), [&] { group.all_reduce(flat); });
     EXPECT_THROW(group.sum({1.0}), DistributedError);
     return without_cause(error);
   });
@@ -212,9 +211,9 @@ TEST_P(StoppedRank, IsNamedAfterTheTimeout) {
     if (group.rank() == victim) {
       ::raise(SIGSTOP);
     }
-    return without_cause(error_within(milliseconds(3500), [&] { group.sum({1.0}); }));
+    return without_cause(error_within(std::chrono::milliseconds(3500), [&] { group.sum({1.0}); }));
   };
-  auto results = test::run_in_group(3, work, {.timeout = milliseconds(500)});
+  auto results = test::run_in_group(3, work, {.timeout = std::chrono::milliseconds(500)});
   auto expected = repeated(3, str_cat("rank ", victim, " (HOST) did not answer in sum"));
   expected[static_cast<std::size_t>(victim)] = "signal 9";
   EXPECT_EQ(results, expected);
@@ -228,9 +227,10 @@ TEST(ProcessGroup, RankThatLeavesIsNamed) {
       throw std::runtime_error("own error");
     }
     if (group.rank() == 2) {  // busy while the other two end
-      std::this_thread::sleep_for(milliseconds(500));
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
-    return with_host(error_within(seconds(3), [&] { group.barrier("tokenising", seconds(20)); }));
+    return with_host(error_within(std::chrono::seconds(3),
+                                  [&] { group.barrier("tokenising", std::chrono::seconds(20)); }));
   });
   const std::string expected = "rank 1 (HOST) left in tokenising: connection closed";
   EXPECT_EQ(results, Texts({expected, "own error", expected}));
@@ -239,12 +239,13 @@ TEST(ProcessGroup, RankThatLeavesIsNamed) {
 TEST(ProcessGroup, BarrierOutlastsTheTimeoutOfCollectives) {
   const auto work = [](ProcessGroup& group) -> std::string {
     if (group.is_main()) {
-      std::this_thread::sleep_for(milliseconds(900));
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
     }
-    group.barrier("saving", seconds(20));
+    group.barrier("saving", std::chrono::seconds(20));
     return str_cat(group.sum({1.0})[0]);
   };
-  EXPECT_EQ(test::run_in_group(2, work, {.timeout = milliseconds(500)}), repeated(2, "2"));
+  EXPECT_EQ(test::run_in_group(2, work, {.timeout = std::chrono::milliseconds(500)}),
+            repeated(2, "2"));
 }
 
 TEST(ProcessGroup, BarrierNamesTheRankThatDoesNotArrive) {
@@ -253,8 +254,8 @@ TEST(ProcessGroup, BarrierNamesTheRankThatDoesNotArrive) {
     if (group.rank() == 2) {
       ::raise(SIGSTOP);
     }
-    return without_cause(
-        error_within(seconds(3), [&] { group.barrier("saving", milliseconds(300)); }));
+    return without_cause(error_within(
+        std::chrono::seconds(3), [&] { group.barrier("saving", std::chrono::milliseconds(300)); }));
   });
   const std::string expected = "rank 2 (HOST) did not answer in saving";
   EXPECT_EQ(results, Texts({expected, expected, "signal 9"}));
@@ -263,10 +264,10 @@ TEST(ProcessGroup, BarrierNamesTheRankThatDoesNotArrive) {
 TEST(ProcessGroup, JoiningEndsIfTheStoreStops) {
   const auto work = [](const LaunchEnvironment& environment) -> std::string {
     if (environment.rank == 0) {
-      const auto meeting = meet(environment, seconds(1));
+      const auto meeting = meet(environment, std::chrono::seconds(1));
       ::raise(SIGSTOP);
     }
-    ProcessGroup::join(environment, {.timeout = seconds(1)});
+    ProcessGroup::join(environment, {.timeout = std::chrono::seconds(1)});
     return "joined";
   };
   const auto error = test::run_in_ranks(2, work)[1];  // stopped before or after the meeting
@@ -278,7 +279,8 @@ TEST(ProcessGroup, JoinsAndLeavesManyTimes) {
       test::run_in_ranks(2, [](const LaunchEnvironment& environment) -> std::string {
         double total = 0;
         for (int round = 0; round < 20; ++round) {
-          total += ProcessGroup::join(environment, {.timeout = seconds(20)})->sum({1.0})[0];
+          total +=
+              ProcessGroup::join(environment, {.timeout = std::chrono::seconds(20)})->sum({1.0})[0];
         }
         return str_cat(total);
       });
@@ -295,7 +297,7 @@ TEST(ProcessGroup, ExplainsUncaughtExceptions) {
         std::thread([] { throw std::runtime_error("[pair.cc:1] size mismatch\nstack"); }).join();
       }
     }
-    return with_host(error_within(seconds(3), [&] { group.sum({1.0}); }));
+    return with_host(error_within(std::chrono::seconds(3), [&] { group.sum({1.0}); }));
   });
   EXPECT_EQ(results, Texts({"rank 1 (HOST) did not answer at step 3 in sum: connection closed",
                             "signal 6"}));

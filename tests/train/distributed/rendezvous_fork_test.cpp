@@ -18,8 +18,6 @@
 namespace weft::train {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
 using Texts = std::vector<std::string>;
 
 TEST(Rendezvous, NamesRanksThatDoNotJoin) {
@@ -28,7 +26,7 @@ TEST(Rendezvous, NamesRanksThatDoNotJoin) {
     environment.host = "localhost";
     environment.launcher = "Slurm";
     prepare_failure_report(environment.rank);
-    meet(environment, seconds(1));
+    meet(environment, std::chrono::seconds(1));
     return "met";
   });
   EXPECT_TRUE(results[0].starts_with("ranks 2, 3 of 4 did not join at localhost:")) << results[0];
@@ -49,7 +47,7 @@ TEST(Rendezvous, SaysThatThePortIsInUse) {
         ::listen(descriptor, 1);
         environment.world_size = 2;
         prepare_failure_report(environment.rank);
-        meet(environment, seconds(2));
+        meet(environment, std::chrono::seconds(2));
         return "met";
       },
       port);
@@ -66,12 +64,12 @@ TEST(Rendezvous, RestartedRanksIgnoreTheKeysOfTheDead) {
     options.port = static_cast<uint16_t>(port);
     options.isServer = true;
     const c10d::TCPStore store("127.0.0.1", options);
-    std::this_thread::sleep_for(seconds(60));
+    std::this_thread::sleep_for(std::chrono::seconds(60));
     ::_exit(0);
   }
   const auto work = [](bool dies) {
     return [dies](const LaunchEnvironment& environment) -> std::string {
-      const auto group = ProcessGroup::join(environment, {.timeout = seconds(20)});
+      const auto group = ProcessGroup::join(environment, {.timeout = std::chrono::seconds(20)});
       const double sum = group->sum({1.0})[0];
       if (dies) {
         ::raise(SIGKILL);
