@@ -192,7 +192,7 @@ int64_t expected_checkpoint_bytes(const CheckpointParts& parts) {
   constexpr int64_t kBytesPerToken = 128;  // per vocabulary entry, in all files of the tokenizer
   constexpr int64_t kBytesPerTensorName = 512;  // per tensor, in headers and manifest
   constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
-  int64_t flats = static_cast<int64_t>(parts.moments.size());
+  auto flats = static_cast<int64_t>(parts.moments.size());
   flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
   int64_t carried = 0;
   for (const auto& [name, tensor] : parts.carried_state) {
