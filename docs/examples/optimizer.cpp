@@ -28,7 +28,7 @@ void read_rmsprop(weft::config::Section& section, RmspropOptions& options) {
 /// Changes the weights and the state in place. Element-wise operations do not depend on the number
 /// of threads; gaps between parameters stay zero.
 void update_rmsprop(const RmspropOptions& options, const weft::train::SegmentUpdate& update) {
-  const auto gradient = update.gradient(0, update.segment.count);
+  const auto gradient = update.gradient(0, update.count());
   const auto& mean_square = update.state[0];
   mean_square.mul_(options.smoothing).addcmul_(gradient, gradient, 1 - options.smoothing);
   update.slice.master.mul_(1 - update.lr * update.weight_decay)
@@ -39,6 +39,6 @@ void update_rmsprop(const RmspropOptions& options, const weft::train::SegmentUpd
 
 int main(int argc, char** argv) {
   weft::train::register_optimizer(weft::train::define_optimizer(
-      {.name = "rmsprop", .state = {"mean_square"}}, read_rmsprop, update_rmsprop));
+      {.name = "rmsprop", .state = {"mean_square"}, .is_elementwise = true}, read_rmsprop, update_rmsprop));
   return weft::run(argc, argv);
 }

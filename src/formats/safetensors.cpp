@@ -188,7 +188,12 @@ void write_safetensors(const std::string& path,
   file.write(&length, sizeof(length));
   file.write(header);
   for (const NamedTensor* tensor : order) {
-    file.write(tensor->view.bytes.data(), tensor->view.bytes.size());
+    const auto bytes = tensor->read ? tensor->read() : tensor->view.bytes;
+    if (bytes.size() != bytes_of(tensor->view)) {
+      throw std::invalid_argument("write_safetensors: the bytes of " + quoted_text(tensor->name) +
+                                  " do not match its shape");
+    }
+    file.write(bytes.data(), bytes.size());
   }
   file.commit();
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -52,6 +53,9 @@ class SafetensorsFile {
 struct NamedTensor {
   std::string name;
   TensorView view;
+  /// Returns the bytes where they are not in memory: called when they are written, in the order of
+  /// the file; they must stay valid until the next call of any. Null: they are view.bytes.
+  std::function<std::span<const std::byte>()> read = {};
 };
 
 /// Writes the tensors, wider dtypes first, else in the given order, so that each is aligned to its

@@ -125,6 +125,10 @@ SafetensorsHeader read_safetensors_header(std::string_view text, const std::stri
   return reader.take();
 }
 
+uint64_t bytes_of(const TensorView& view) {
+  return static_cast<uint64_t>(view.count() * byte_width(view.dtype));
+}
+
 std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,
                                const std::map<std::string, std::string>& metadata) {
   Json::object_t entries;
@@ -136,8 +140,8 @@ std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,
   uint64_t reached = 0;
   for (const NamedTensor* tensor : tensors) {
     const auto& view = tensor->view;
-    const auto bytes = static_cast<uint64_t>(view.count() * byte_width(view.dtype));
-    if (!names.insert(tensor->name).second || bytes != view.bytes.size()) {
+    const uint64_t bytes = bytes_of(view);
+    if (!names.insert(tensor->name).second || (!tensor->read && bytes != view.bytes.size())) {
       throw std::invalid_argument("write_safetensors: " + quoted_text(tensor->name) +
                                   " is duplicated, or its bytes do not match its shape");
     }

@@ -28,6 +28,9 @@ struct SafetensorsHeader {
 /// take memory. Throws Error.
 SafetensorsHeader read_safetensors_header(std::string_view text, const std::string& path);
 
+/// Bytes of a tensor of this shape and dtype.
+uint64_t bytes_of(const TensorView& view);
+
 /// Returns the header of tensors stored contiguously in this order. Throws std::invalid_argument
 /// for a duplicate name or bytes that do not match shape and dtype.
 std::string safetensors_header(const std::vector<const NamedTensor*>& tensors,

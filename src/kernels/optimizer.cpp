@@ -236,27 +236,35 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   });
 }
 
-SquaredNorm squared_norm(const at::Tensor& x) {
+SumsOfSquares sums_of_squares(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   if (!x.is_cpu()) {
-    return {.value = squared_norms({x}).front(), .nonzero_blocks = {}};
+    return {.sums = squared_norms({x}), .nonzero_blocks = {}};
   }
   if (!has_vector_kernel(x) || !x.is_contiguous()) {
     const auto values = x.flatten().to(at::kDouble);
-    return {.value = values.dot(values).item<double>(), .nonzero_blocks = {}};
+    return {.sums = {values.dot(values).item<double>()}, .nonzero_blocks = {}};
   }
   constexpr int64_t kChunk = 65536;
-  static_assert(kChunk % kUpdateBlock == 0);
-  std::vector<double> parts((x.numel() + kChunk - 1) / kChunk);
-  NonzeroBlocks nonzero_blocks(block_count(x.numel()));
+  static_assert(kChunk % kSumBlock == 0 && kSumBlock % kUpdateBlock == 0);
+  SumsOfSquares result{.sums = std::vector<double>((x.numel() + kSumBlock - 1) / kSumBlock),
+                       .nonzero_blocks = NonzeroBlocks(block_count(x.numel()))};
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    for_each_block(x.numel(), kChunk, [&](int64_t piece, int64_t begin, int64_t end) {
-      parts[piece] = operations<T>().sum_of_squares(from<const T>(x, begin), end - begin,
-                                                    nonzero_blocks.data() + begin / kUpdateBlock);
+    for_each_block(x.numel(), kChunk, [&](int64_t /*piece*/, int64_t first, int64_t last) {
+      for (int64_t begin = first; begin < last; begin += kSumBlock) {
+        result.sums[begin / kSumBlock] = operations<T>().sum_of_squares(
+            from<const T>(x, begin), std::min(last - begin, kSumBlock),
+            result.nonzero_blocks.data() + begin / kUpdateBlock);
+      }
     });
   });
-  return {.value = std::accumulate(parts.begin(), parts.end(), 0.0),
+  return result;
+}
+
+SquaredNorm squared_norm(const at::Tensor& x) {
+  auto [sums, nonzero_blocks] = sums_of_squares(x);
+  return {.value = std::accumulate(sums.begin(), sums.end(), 0.0),
           .nonzero_blocks = std::move(nonzero_blocks)};
 }
 

@@ -62,7 +62,21 @@ struct SquaredNorm {
   NonzeroBlocks nonzero_blocks;  // empty where blocks are not inspected: not on this device
 };
 
-/// One pass over x, 1-D, fp32 or bf16; bit-identical for any number of threads.
+/// Elements of a flat tensor whose squares are added up first. A multiple of kUpdateBlock.
+inline constexpr int64_t kSumBlock = 4096;
+
+struct SumsOfSquares {
+  /// One sum in double for each kSumBlock elements; one for all elements where blocks are not
+  /// inspected. Non-finite if any element is.
+  std::vector<double> sums;
+  NonzeroBlocks nonzero_blocks;  // as in SquaredNorm
+};
+
+/// One pass over x, 1-D, fp32 or bf16; bit-identical for any number of threads. A sum depends on
+/// the elements of its block only.
+SumsOfSquares sums_of_squares(const at::Tensor& x);
+
+/// The sums of x, added in order.
 SquaredNorm squared_norm(const at::Tensor& x);
 
 /// squared_norm() of each tensor, all on one device; synchronises with a GPU only once.

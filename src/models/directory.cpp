@@ -189,14 +189,19 @@ void save_model(const std::string& directory,
                 const ParameterSource& parameter) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
-  std::vector<at::Tensor> kept;  // storage of the views below
+  at::Tensor kept;  // the one that is being written
   std::vector<formats::NamedTensor> tensors;
-  for (const auto& stored : weight_map(model.options())) {
-    const auto whole = parameter ? parameter(stored.parameter) : parameters[stored.parameter];
-    kept.push_back(to_dtype(to_file_layout(rows_of(whole, stored), stored), dtype));
-    tensors.push_back({stored.name, view_of(kept.back())});
+  const auto map = weight_map(model.options());
+  for (const auto& stored : map) {
+    const auto read = [&] {
+      const auto whole = parameter ? parameter(stored.parameter) : parameters[stored.parameter];
+      kept = to_dtype(to_file_layout(rows_of(whole, stored), stored), dtype);
+      return view_of(kept).bytes;
+    };
+    const formats::TensorView view{.dtype = dtype, .shape = stored.shape, .bytes = {}};
+    tensors.push_back({stored.name, view, read});
     if (!stored.duplicate_name.empty()) {
-      tensors.push_back({stored.duplicate_name, view_of(kept.back())});
+      tensors.push_back({stored.duplicate_name, view, read});
     }
   }
   formats::write_safetensors(directory + "/model.safetensors", tensors, {{"format", "pt"}},

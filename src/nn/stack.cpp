@@ -11,6 +11,7 @@
 
 #include "nn/activation_hook.h"
 #include "nn/auxiliary_losses.h"
+#include "nn/block_hook.h"
 #include "nn/recompute.h"
 
 namespace weft::nn {
@@ -30,9 +31,6 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
       options.positions, [](const auto& position) { return position->bias != nullptr; });
   return block;
 }
-
-/// forward() or forward_selected() of a block.
-using BlockFunction = std::function<at::Tensor(const at::Tensor& x, const ForwardContext& context)>;
 
 /// Runs the block again in the backward pass. Tensors computed elsewhere that the block reads are
 /// passed as inputs too, so that they get gradients.
@@ -84,11 +82,16 @@ at::Tensor run_block(const Block& block,
                      const BlockFunction& run,
                      const at::Tensor& x,
                      const ForwardContext& context) {
+  auto* const hook = BlockHook::current();
+  const auto hooked = hook == nullptr ? run : with_hook(*hook, block, run);
+  if (hook != nullptr) {
+    call_after_backward(*hook, block, x);
+  }
   if (!context.recomputes_layers || !at::GradMode::is_enabled() ||
       context.attention_recorder != nullptr) {
-    return run(x, context);
+    return hooked(x, context);
   }
-  return recompute_block(block, run, x, context);
+  return recompute_block(block, hooked, x, context);
 }
 
 }  // namespace

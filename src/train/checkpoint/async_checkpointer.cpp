@@ -19,23 +19,11 @@ namespace {
 // Beyond the copy: buffers for tensors being written, and what the run itself may still allocate.
 constexpr int64_t kMargin = int64_t{64} << 20;
 
-/// All flat tensors of a checkpoint, in a fixed order.
-std::vector<at::Tensor> flat_tensors(const CheckpointParts& parts) {
-  std::vector<at::Tensor> flats = {parts.master};
-  for (const auto& moment : parts.moments) {
-    flats.push_back(moment.second);
-  }
-  if (parts.ema.defined()) {
-    flats.push_back(parts.ema);
-  }
-  return flats;
-}
-
 }  // namespace
 
 int64_t snapshot_bytes(const CheckpointParts& parts) {
   int64_t bytes = 0;
-  for (const auto& flat : flat_tensors(parts)) {
+  for (const auto& flat : parts.flat_tensors()) {
     bytes += static_cast<int64_t>(flat.nbytes());
   }
   return bytes;
@@ -77,7 +65,7 @@ void AsyncCheckpointer::save_and_record(const CheckpointParts& parts, const Trai
 void AsyncCheckpointer::start(const CheckpointParts& parts, const TrainState& state) {
   TORCH_CHECK(!thread_.joinable() && !saved_,
               "AsyncCheckpointer: the previous save has not been collected");
-  if (!options_.is_async || !has_memory_for_copy(parts)) {
+  if (!options_.is_async || parts.collector != nullptr || !has_memory_for_copy(parts)) {
     return save_and_record(parts, state);
   }
   auto copy = snapshot(parts);
@@ -109,7 +97,7 @@ bool AsyncCheckpointer::has_memory_for_copy(const CheckpointParts& parts) {
   const auto free = options_.free_memory();
   if (free >= wanted + kMargin) {
     try {
-      for (const auto& flat : flat_tensors(parts)) {
+      for (const auto& flat : parts.flat_tensors()) {
         copies_.push_back(at::empty(flat.sizes(), flat.options().device(at::kCPU)));
       }
       return true;
@@ -126,7 +114,7 @@ bool AsyncCheckpointer::has_memory_for_copy(const CheckpointParts& parts) {
 
 CheckpointParts AsyncCheckpointer::snapshot(const CheckpointParts& parts) {
   const at::NoGradGuard no_grad;
-  const auto flats = flat_tensors(parts);
+  const auto flats = parts.flat_tensors();
   for (std::size_t i = 0; i < flats.size(); ++i) {
     copies_[i].copy_(flats[i]);
   }

@@ -35,34 +35,49 @@ void write_plain(const std::string& path, std::string_view text) {
   writer.commit();
 }
 
-using Flats = std::vector<std::pair<std::string, at::Tensor>>;
+/// A flat tensor, as `number` of CheckpointParts::flat_tensors.
+struct Flat {
+  std::string name;
+  std::size_t number = 0;
+};
+
+/// One parameter's part of a flat tensor, in the parameter's shape. Collects it from all ranks if
+/// parameters are sharded.
+at::Tensor whole_of(const CheckpointParts& parts, std::size_t number, const ParameterEntry& entry) {
+  const auto flat = parts.flat_tensors()[number];
+  return parts.collector == nullptr ? FlatParameters::parameter_view(flat, entry)
+                                    : parts.collector->collect(flat, number, entry);
+}
 
 // Writes flat tensors of the trained part, one tensor per parameter: `<flat>.<parameter>`.
 void write_flat_tensors(const std::string& path,
-                        const FlatParameters& flat_parameters,
-                        const Flats& flats) {
-  std::vector<at::Tensor> kept;  // on the host, alive while the views are used
+                        const CheckpointParts& parts,
+                        const std::vector<Flat>& flats) {
+  at::Tensor kept;  // the one that is being written, on the host
   std::vector<formats::NamedTensor> tensors;
-  for (const auto& [name, flat] : flats) {
-    kept.push_back(flat.cpu());
-    for (const auto& entry : flat_parameters.entries()) {
+  for (const auto& flat : flats) {
+    for (const auto& entry : parts.flat_parameters.entries()) {
       if (!entry.is_trained) {
         continue;
       }
-      const auto part = FlatParameters::parameter_view(kept.back(), entry);
-      tensors.push_back({.name = name + "." + entry.name,
+      const auto read = [&kept, &parts, &entry, number = flat.number] {
+        kept = whole_of(parts, number, entry).cpu();
+        return models::view_of(kept).bytes;
+      };
+      tensors.push_back({.name = flat.name + "." + entry.name,
                          .view = {.dtype = formats::DType::kF32,
-                                  .shape = part.sizes().vec(),
-                                  .bytes = {static_cast<const std::byte*>(part.const_data_ptr()),
-                                            static_cast<std::size_t>(part.nbytes())}}});
+                                  .shape = entry.parameter.sizes().vec(),
+                                  .bytes = {}},
+                         .read = read});
     }
   }
   formats::write_safetensors(path, tensors, {{"format", "pt"}}, FileWriter::Mode::kPlain);
 }
 
+// Reads the elements that this rank owns.
 void read_flat_tensors(const std::string& path,
                        const FlatParameters& flat_parameters,
-                       const Flats& flats) {
+                       const std::vector<std::pair<std::string, at::Tensor>>& flats) {
   const at::NoGradGuard no_grad;
   const formats::SafetensorsFile file(path);
   for (const auto& [flat_name, flat] : flats) {
@@ -72,14 +87,17 @@ void read_flat_tensors(const std::string& path,
       }
       const auto name = flat_name + "." + entry.name;
       const auto& view = file.at(name);
-      auto part = FlatParameters::parameter_view(flat, entry);
-      if (view.dtype != formats::DType::kF32 || view.shape != part.sizes().vec()) {
+      if (view.dtype != formats::DType::kF32 || view.shape != entry.parameter.sizes().vec()) {
         throw formats::Error(file.path() + ": " + name +
                              " differs from the model in shape or dtype");
       }
       // from_blob requires non-const memory; it is only read.
       auto* const bytes = const_cast<std::byte*>(view.bytes.data());
-      part.copy_(at::from_blob(bytes, part.sizes(), at::kFloat));
+      const auto stored = at::from_blob(bytes, {entry.count}, at::kFloat);
+      for (const auto& part : flat_parameters.owned_parts(entry)) {
+        flat.narrow(0, part.begin, part.range.count)
+            .copy_(stored.narrow(0, part.range.begin, part.range.count));
+      }
     }
   }
 }
@@ -114,7 +132,7 @@ void write_files(const std::string& run_directory,
   const models::ParameterSource source = [&](const std::string& name) {
     const auto& entry = parts.flat_parameters.at(name);
     const bool uses_ema = entry.is_trained && parts.ema.defined();
-    return FlatParameters::parameter_view(uses_ema ? parts.ema : parts.master, entry);
+    return whole_of(parts, uses_ema ? parts.moments.size() + 1 : 0, entry);
   };
   models::save_model(directory, parts.model, formats::DType::kF32,
                      parts.lora == nullptr ? source : models::merged(*parts.lora, source));
@@ -128,10 +146,13 @@ void write_files(const std::string& run_directory,
     write_plain(directory + data::kSplitRecord, read_file(run_directory + data::kSplitRecord));
   }
   objectives::write_decision_threshold(directory, state.decision);
-  write_flat_tensors(directory + kOptimizer, parts.flat_parameters, parts.moments);
+  std::vector<Flat> moments;
+  for (std::size_t i = 0; i < parts.moments.size(); ++i) {
+    moments.push_back({.name = parts.moments[i].first, .number = i + 1});
+  }
+  write_flat_tensors(directory + kOptimizer, parts, moments);
   if (parts.ema.defined()) {
-    const auto trained = parts.master.narrow(0, 0, parts.flat_parameters.trained_size());
-    write_flat_tensors(directory + kWeights, parts.flat_parameters, {{"weight", trained}});
+    write_flat_tensors(directory + kWeights, parts, {{.name = "weight", .number = 0}});
   }
   if (!parts.carried_state.empty()) {
     write_carried_state(directory + kCarriedState, parts.carried_state);
@@ -186,6 +207,17 @@ ResumePoint read_checkpoint(const std::string& directory) {
 }
 
 }  // namespace
+
+std::vector<at::Tensor> CheckpointParts::flat_tensors() const {
+  std::vector<at::Tensor> flats = {master};
+  for (const auto& moment : moments) {
+    flats.push_back(moment.second);
+  }
+  if (ema.defined()) {
+    flats.push_back(ema);
+  }
+  return flats;
+}
 
 int64_t expected_checkpoint_bytes(const CheckpointParts& parts) {
   constexpr int64_t kBytesPerFp32 = 4;

@@ -10,13 +10,15 @@
 #include "data/tokenizer.h"
 #include "models/adapters/lora.h"
 #include "models/model.h"
+#include "train/distributed/shard_collector.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
 #include "train/step/state.h"
 
 namespace weft::train {
 
-/// Contents of a checkpoint. The flat tensors may be copies of those that the run works on.
+/// Contents of a checkpoint. The flat tensors have the elements that this rank owns; they may be
+/// copies of those that the run works on.
 struct CheckpointParts {
   const models::Model& model;  // defines the architecture; the weights are taken from `master`
   const data::Tokenizer& tokenizer;
@@ -27,6 +29,10 @@ struct CheckpointParts {
   std::map<std::string, at::Tensor> carried_state = {};     // nn::CarriedState::tensors
   const models::Lora* lora = nullptr;                       // LoRA adapters, if any
   const std::string& resolved_config;
+  const ShardCollector* collector = nullptr;  // if parameters are sharded
+
+  /// `master`, `moments` and `ema`.
+  std::vector<at::Tensor> flat_tensors() const;
 };
 
 /// Suffix of a checkpoint being replaced by a newer one of the same name.
@@ -41,6 +47,7 @@ int64_t expected_checkpoint_bytes(const CheckpointParts& parts);
 /// Writes `<run>/checkpoint-<step>` atomically: into a directory ending in `.tmp`, every file and
 /// directory flushed, the manifest last, then renamed. An existing one is swapped out. Throws
 /// FileError, also if the disk has too little space, and leaves nothing behind. Returns its path.
+/// With a collector, the other ranks must serve meanwhile.
 std::string save_checkpoint(const std::string& run_directory,
                             const CheckpointParts& parts,
                             const TrainState& state);

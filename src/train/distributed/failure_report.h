@@ -26,7 +26,7 @@ void set_reported_step(int64_t step);
 std::string cause_of(const std::exception& error);
 
 /// Tells the other ranks that a call failed here and names those that left or, after 1.5 s, do not
-/// tell the same: `rank 2 (host b) did not answer at step 1200 in all-reduce: timed out after 5 min
+/// tell the same: `rank 2 (host b) did not answer at step 1200 in all-gather: timed out after 5 min
 /// 00 s`. The connections must be closed before, so that all ranks notice. Rank 0 waits until the
 /// others have read it.
 std::string failure_report(const Rendezvous& meeting,

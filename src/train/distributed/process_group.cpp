@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "train/distributed/failure_report.h"
-#include "train/distributed/pieces.h"
 #include "train/distributed/rendezvous.h"
 
 namespace weft::train {
@@ -29,15 +28,8 @@ using Work = c10::intrusive_ptr<c10d::Work>;
 constexpr milliseconds kLeaveTime(3000);
 constexpr milliseconds kLongestPoll(50);
 constexpr milliseconds kNoticeTime(200);
-
-/// One piece of an ordered all-reduce: an all-to-all brings every rank the terms of its own part,
-/// the rank adds them, an all-gather distributes the sums. Sends as many bytes as a ring.
-struct Reduction {
-  at::Tensor piece;
-  at::Tensor padded;    // the piece, with a length that divides by the number of ranks
-  at::Tensor received;  // (ranks, part)
-  Work work;
-};
+constexpr int kMessageTag = 0;
+constexpr int kThreads = 4;  // of Gloo: so many calls run at the same time
 
 struct Connections {
   Rendezvous meeting;
@@ -54,13 +46,47 @@ Connections connect(const LaunchEnvironment& environment, milliseconds timeout) 
     options->devices.push_back(
         c10d::ProcessGroupGloo::createDeviceForHostname(own_address(environment.host)));
   }
-  options->threads = static_cast<int>(kInFlight);
+  options->threads = kThreads;
   return {meeting, c10::make_intrusive<c10d::ProcessGroupGloo>(
                        c10::make_intrusive<c10d::PrefixStore>("gloo", meeting.store),
                        environment.rank, environment.world_size, options)};
 }
 
+// Gloo would silently compute wrong sums of others.
+void check_slice(const at::Tensor& slice) {
+  TORCH_CHECK(slice.dim() == 1 && slice.is_contiguous(),
+              "ProcessGroup expects a contiguous slice (N), got sizes ", slice.sizes(),
+              ", strides ", slice.strides());
+}
+
+void check_parts(const at::Tensor& slice, int64_t part, int ranks) {
+  check_slice(slice);
+  TORCH_CHECK(part * ranks >= slice.numel(), "ProcessGroup: ", ranks, " parts of ", part,
+              " elements do not cover ", slice.numel());
+}
+
+/// Adds the rows in order, 16-bit types in fp32; may overwrite the first row. (R, N) -> (N)
+at::Tensor ordered_sum(const at::Tensor& rows) {
+  const bool is_short = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
+  auto total = is_short ? rows.select(0, 0).to(at::kFloat) : rows.select(0, 0);
+  for (int64_t row = 1; row < rows.size(0); ++row) {
+    total.add_(rows.select(0, row));
+  }
+  return total;
+}
+
+/// Elements of a slice that belong to the rank.
+int64_t count_of(const at::Tensor& slice, int64_t part, int rank) {
+  return std::clamp<int64_t>(slice.numel() - rank * part, 0, part);
+}
+
 }  // namespace
+
+struct ProcessGroup::Transfer::State {
+  at::Tensor slice;
+  at::Tensor buffer;  // what Gloo receives, unless that is the slice
+  Work work;
+};
 
 struct ProcessGroup::Group : Connections {
   LaunchEnvironment environment;
@@ -93,35 +119,6 @@ struct ProcessGroup::Group : Connections {
       cause = cause_of(error);
     }
     fail(operation, cause);
-  }
-
-  void start_exchange(Reduction& reduction) {
-    const int64_t part = (reduction.piece.numel() + size() - 1) / size();
-    reduction.padded = reduction.piece;
-    if (reduction.piece.numel() != part * size()) {
-      reduction.padded = at::zeros({part * size()}, reduction.piece.options());
-      reduction.padded.narrow(0, 0, reduction.piece.numel()).copy_(reduction.piece);
-    }
-    reduction.received = at::empty_like(reduction.padded);
-    std::vector<int64_t> equal_parts;
-    reduction.work =
-        gloo->alltoall_base(reduction.received, reduction.padded, equal_parts, equal_parts);
-  }
-
-  void add_and_gather(Reduction& reduction) {
-    wait(reduction.work);
-    auto own = reduction.padded.view({size(), -1}).select(0, rank());
-    own.copy_(ordered_sum(reduction.received.view({size(), -1})));
-    reduction.received.reset();
-    reduction.work = gloo->_allgather_base(reduction.padded, own);
-  }
-
-  void finish(Reduction& reduction) {
-    wait(reduction.work);
-    if (!reduction.padded.is_same(reduction.piece)) {
-      reduction.piece.copy_(reduction.padded.narrow(0, 0, reduction.piece.numel()));
-    }
-    reduction = {};
   }
 
   /// Row r of the result: the slice of rank r.
@@ -276,21 +273,80 @@ void ProcessGroup::require_same(std::string_view what, const std::string& value)
   }
 }
 
-void ProcessGroup::all_reduce(at::Tensor slice) {
-  check_slice(slice);
+ProcessGroup::Transfer ProcessGroup::start_reduce_scatter(const at::Tensor& slice, int64_t part) {
+  check_parts(slice, part, size());
+  auto state = std::make_shared<Transfer::State>();
+  state->slice = slice;
+  if (size() > 1) {
+    // Every rank gets the terms of its own part and adds them.
+    const int64_t own = count_of(slice, part, rank());
+    state->buffer = at::empty({size() * own}, slice.options());
+    std::vector<int64_t> received(static_cast<std::size_t>(size()), own);
+    std::vector<int64_t> sent;
+    for (int other = 0; other < size(); ++other) {
+      sent.push_back(count_of(slice, part, other));
+    }
+    group_->run("reduce-scatter", [&] {
+      state->work = group_->gloo->alltoall_base(state->buffer, state->slice, received, sent);
+    });
+  }
+  return Transfer(std::move(state));
+}
+
+at::Tensor ProcessGroup::finish_reduce_scatter(Transfer& transfer) {
+  auto& state = *transfer.state_;
+  if (size() == 1) {
+    return state.slice;
+  }
+  const at::NoGradGuard no_grad;
+  group_->run("reduce-scatter", [&] { group_->wait(state.work); });
+  return ordered_sum(state.buffer.view({size(), -1}));
+}
+
+ProcessGroup::Transfer ProcessGroup::start_all_gather(const at::Tensor& slice, int64_t part) {
+  check_parts(slice, part, size());
+  auto state = std::make_shared<Transfer::State>();
+  state->slice = slice;
+  if (size() > 1) {
+    const at::NoGradGuard no_grad;
+    auto own =
+        slice.narrow(0, std::min(rank() * part, slice.numel()), count_of(slice, part, rank()));
+    auto all = slice;
+    if (slice.numel() != size() * part) {  // Gloo takes equal parts only
+      all = state->buffer = at::empty({size() * part}, slice.options());
+      all.narrow(0, rank() * part, own.numel()).copy_(own);
+      own = all.narrow(0, rank() * part, part);
+    }
+    group_->run("all-gather", [&] { state->work = group_->gloo->_allgather_base(all, own); });
+  }
+  return Transfer(std::move(state));
+}
+
+void ProcessGroup::finish_all_gather(Transfer& transfer) {
+  auto& state = *transfer.state_;
   if (size() == 1) {
     return;
   }
   const at::NoGradGuard no_grad;
-  std::vector<Reduction> reductions;
-  for (auto& piece : pieces_of(slice, size())) {
-    reductions.push_back({std::move(piece), {}, {}, {}});
+  group_->run("all-gather", [&] { group_->wait(state.work); });
+  if (state.buffer.defined()) {
+    state.slice.copy_(state.buffer.narrow(0, 0, state.slice.numel()));
   }
-  group_->run("all-reduce", [&] {
-    pipeline(
-        reductions.size(), [&](std::size_t item) { group_->start_exchange(reductions[item]); },
-        [&](std::size_t item) { group_->add_and_gather(reductions[item]); },
-        [&](std::size_t item) { group_->finish(reductions[item]); });
+}
+
+void ProcessGroup::send(const at::Tensor& slice, int to) {
+  check_slice(slice);
+  group_->run("send", [&] {
+    std::vector<at::Tensor> tensors{slice};
+    group_->wait(group_->gloo->send(tensors, to, kMessageTag));
+  });
+}
+
+void ProcessGroup::receive(const at::Tensor& slice, int from) {
+  check_slice(slice);
+  group_->run("receive", [&] {
+    std::vector<at::Tensor> tensors{slice};
+    group_->wait(group_->gloo->recv(tensors, from, kMessageTag));
   });
 }
 
@@ -326,26 +382,14 @@ std::vector<std::string> ProcessGroup::gather(const std::string& bytes) {
   return result;
 }
 
-void ProcessGroup::broadcast(at::Tensor slice, int root) {
+void ProcessGroup::broadcast(const at::Tensor& slice) {
   check_slice(slice);
-  TORCH_CHECK(root >= 0 && root < size(), "root must be a rank below ", size(), ", got ", root);
-  if (size() == 1) {
-    return;
+  if (size() > 1) {
+    group_->run("broadcast", [&] {
+      std::vector<at::Tensor> tensors{slice};
+      group_->wait(group_->gloo->broadcast(tensors));
+    });
   }
-  const at::NoGradGuard no_grad;
-  const auto pieces = pieces_of(slice, size());
-  std::vector<Work> works(pieces.size());
-  group_->run("broadcast", [&] {
-    pipeline(
-        pieces.size(),
-        [&](std::size_t item) {
-          c10d::BroadcastOptions options;
-          options.rootRank = root;
-          std::vector<at::Tensor> tensors{pieces[item]};
-          works[item] = group_->gloo->broadcast(tensors, options);
-        },
-        [](std::size_t) {}, [&](std::size_t item) { group_->wait(works[item]); });
-  });
 }
 
 void ProcessGroup::barrier(std::string_view what, milliseconds timeout) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +15,8 @@
 
 namespace weft::train {
 
-/// Ranks that cannot continue together: `rank 2 (host b) did not answer at step 1200 in all-reduce:
-/// timed out after 5 min 00 s`. The group is lost; only a new one helps.
+/// Ranks that cannot continue together: `rank 2 (host b) did not answer at step 1200 in
+/// reduce-scatter: timed out after 5 min 00 s`. The group is lost; only a new one helps.
 class DistributedError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -48,10 +49,25 @@ class ProcessGroup {
   /// Throws UserError on every rank unless all have the same value: `what` and the values.
   void require_same(std::string_view what, const std::string& value);
 
-  /// Sums a contiguous 1-D slice over the ranks, in place. The sum of an element does not depend on
-  /// the slice it is part of: terms are added in the order of the ranks, bf16 and fp16 in fp32 with
-  /// one rounding.
-  void all_reduce(at::Tensor slice);
+  /// A collective on a contiguous 1-D slice that runs in the background: rank r has the elements
+  /// [r part, (r + 1) part) of it, the last ranks fewer or none. Several may run at a time; all
+  /// ranks must start them in the same order. The slice must not be read or changed until it is
+  /// finished.
+  class Transfer;
+
+  /// Starts to sum the slice over the ranks. `finish_reduce_scatter` returns the sum of this rank's
+  /// part, fp32 for 16-bit types. It does not depend on what slice an element is part of: terms are
+  /// added in the order of the ranks. Sends half as many bytes as Gloo's own reduce-scatter.
+  Transfer start_reduce_scatter(const at::Tensor& slice, int64_t part);
+  at::Tensor finish_reduce_scatter(Transfer& transfer);
+
+  /// Starts to copy each rank's part of the slice to all ranks, in place.
+  Transfer start_all_gather(const at::Tensor& slice, int64_t part);
+  void finish_all_gather(Transfer& transfer);
+
+  /// Sends a contiguous 1-D slice to one rank, which must receive it. In order.
+  void send(const at::Tensor& slice, int to);
+  void receive(const at::Tensor& slice, int from);
 
   /// Sums a few numbers, in the order of the ranks: the same bits on every rank.
   std::vector<double> sum(std::vector<double> values);
@@ -62,8 +78,8 @@ class ProcessGroup {
   /// Each rank's bytes, of any length, on all ranks.
   std::vector<std::string> gather(const std::string& bytes);
 
-  /// Copies the contiguous 1-D slice of `root` to all ranks.
-  void broadcast(at::Tensor slice, int root = 0);
+  /// Copies the contiguous 1-D slice of rank 0 to all ranks.
+  void broadcast(const at::Tensor& slice);
 
   /// Waits until all ranks have arrived, without a collective: for work that one rank does alone
   /// and that may take longer than the timeout of the group. `what` names it in errors.
@@ -91,6 +107,17 @@ class ProcessGroup {
   explicit ProcessGroup(std::unique_ptr<Group> group);
 
   std::unique_ptr<Group> group_;
+};
+
+/// A collective in the background.
+class ProcessGroup::Transfer {
+ public:
+  struct State;
+  explicit Transfer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  friend class ProcessGroup;
+  std::shared_ptr<State> state_;
 };
 
 /// The group of one rank.

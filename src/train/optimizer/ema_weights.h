@@ -19,7 +19,7 @@ class EmaWeights {
 
   /// After update `updates`, counted from 1.
   void update(int64_t updates);
-  const at::Tensor& values() const { return values_; }  // (trained_size)
+  const at::Tensor& values() const { return values_; }  // of the owned trained elements
 
   /// While in scope, the module computes on the average; afterwards the weights are restored bit
   /// for bit.

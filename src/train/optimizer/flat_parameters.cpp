@@ -28,22 +28,26 @@ at::Tensor SegmentParameter::view(const at::Tensor& segment_tensor) const {
 
 FlatParameters::FlatParameters(torch::nn::Module& module,
                                at::ScalarType compute_type,
-                               const ParameterSettingsFunction& settings_of) {
+                               const ParameterSettingsFunction& settings_of,
+                               const ShardOptions& shard) {
   collect(module, settings_of);
   TORCH_CHECK(!entries_.empty(), "FlatParameters: the module has no parameters");
-  const int64_t size = assign_offsets();
-  const int64_t trained = segments_.empty() ? 0 : segments_.back().begin + segments_.back().count;
+  assign_offsets(shard);
   const at::NoGradGuard no_grad;
   const auto options = entries_.front().parameter.options().requires_grad(false);
-  master_ = at::zeros({size}, options.dtype(at::kFloat));
+  auto flat = at::zeros({size_}, options.dtype(at::kFloat));
   for (const auto& entry : entries_) {
-    parameter_view(master_, entry).copy_(entry.parameter);
+    parameter_view(flat, entry).copy_(entry.parameter);
   }
+  master_ = owned_part(flat);
   if (compute_type != at::kFloat) {
-    compute_ = master_.to(compute_type);
+    flat = flat.to(compute_type);
+    compute_ = owned_part(flat);
   }
-  gradient_ = at::zeros({trained}, options.dtype(compute_type));
-  bind();
+  if (!layout_.is_sharded() || shard.sharding == Sharding::kOptimizer) {
+    gradient_ = at::zeros({trained_size_}, options.dtype(compute_type));
+  }
+  bind(flat);
 }
 
 FlatParameters::FlatParameters(torch::nn::Module& module,
@@ -76,19 +80,80 @@ void FlatParameters::collect(torch::nn::Module& module,
   }
 }
 
-// Assigns an offset to every parameter; returns the total size.
-int64_t FlatParameters::assign_offsets() {
+// Assigns an offset to every parameter, and owners.
+void FlatParameters::assign_offsets(const ShardOptions& shard) {
   std::size_t groups = 0;
   for (const auto& entry : entries_) {
     groups = std::max(groups, entry.settings.group + 1);
   }
-  int64_t end = 0;
   for (std::size_t group = 0; group < groups; ++group) {
-    end = append_trained(group, true, end);
-    end = append_trained(group, false, end);
+    trained_size_ = append_trained(group, true, trained_size_);
+    trained_size_ = append_trained(group, false, trained_size_);
   }
-  end = append_frozen(true, end);
-  return append_frozen(false, end);
+  size_ = append_frozen(true, trained_size_);
+  size_ = append_frozen(false, size_);
+  trained_size_ = size_ > trained_size_ ? aligned(trained_size_, kernels::kSumBlock) : size_;
+  layout_ = make_layout(shard);
+  add_slices();
+}
+
+ShardLayout FlatParameters::make_layout(const ShardOptions& shard) const {
+  std::vector<const ParameterEntry*> in_flat_order;
+  std::vector<std::string> units;
+  for (const auto& entry : entries_) {
+    in_flat_order.push_back(&entry);
+    const std::string unit(unit_of(entry.name));
+    if (std::find(units.begin(), units.end(), unit) == units.end()) {
+      units.push_back(unit);
+    }
+  }
+  std::sort(in_flat_order.begin(), in_flat_order.end(),
+            [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  std::vector<UnitRange> ranges;
+  for (const auto* entry : in_flat_order) {
+    const auto unit = static_cast<std::size_t>(
+        std::find(units.begin(), units.end(), unit_of(entry->name)) - units.begin());
+    if (ranges.empty() || ranges.back().unit != unit ||
+        ranges.back().is_trained != entry->is_trained) {
+      ranges.push_back(
+          {.range = {.begin = entry->begin}, .unit = unit, .is_trained = entry->is_trained});
+    }
+  }
+  for (std::size_t i = 0; i < ranges.size(); ++i) {  // with the gaps behind them
+    auto& range = ranges[i].range;
+    range.count = (i + 1 < ranges.size() ? ranges[i + 1].range.begin : size_) - range.begin;
+  }
+  return {std::move(ranges), std::move(units), shard};
+}
+
+void FlatParameters::add_slices() {
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const FlatRange whole{.begin = segments_[i].begin, .count = segments_[i].count};
+    if (!layout_.is_sharded()) {
+      slices_.push_back({.segment = i, .own = whole});
+      continue;
+    }
+    for (const auto& owned : layout_.owned()) {
+      const auto common = intersection(owned.range, whole);
+      if (common.count > 0) {
+        slices_.push_back({.segment = i,
+                           .own = {.begin = owned.begin + common.begin - owned.range.begin,
+                                   .count = common.count}});
+      }
+    }
+  }
+}
+
+at::Tensor FlatParameters::owned_part(const at::Tensor& flat) const {
+  if (!layout_.is_sharded()) {
+    return flat;
+  }
+  auto result = at::empty({layout_.owned_size()}, flat.options());
+  for (const auto& owned : layout_.owned()) {
+    result.narrow(0, owned.begin, owned.range.count)
+        .copy_(flat.narrow(0, owned.range.begin, owned.range.count));
+  }
+  return result;
 }
 
 // Assigns offsets and segments to the trained parameters of one group that decay, or to those that
@@ -101,8 +166,10 @@ int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t b
       continue;
     }
     if (settings.has_own_segment || segments_.empty() || segments_.back().settings != settings) {
-      end = aligned(end, kernels::kUpdateBlock);
+      end = aligned(end, kernels::kSumBlock);
       segments_.push_back({.begin = end, .settings = settings});
+    } else if (unit_of(entry.name) != unit_of(segments_.back().members.back().name)) {
+      end = aligned(end, kernels::kSumBlock);
     }
     auto& segment = segments_.back();
     segment.members.push_back({.name = entry.name,
@@ -120,21 +187,54 @@ int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t b
 // The same for the frozen ones, which have no segments.
 int64_t FlatParameters::append_frozen(bool decays, int64_t begin) {
   int64_t end = begin;
+  const ParameterEntry* before = nullptr;
   for (auto& entry : entries_) {
     if (!entry.is_trained && entry.settings.decays == decays) {
+      if (before == nullptr || unit_of(before->name) != unit_of(entry.name)) {
+        end = aligned(end, kernels::kSumBlock);
+      }
       entry.begin = end;
       end += aligned(entry.count);
+      before = &entry;
     }
   }
   return end;
 }
 
-void FlatParameters::bind() {
+void FlatParameters::bind(const at::Tensor& weights) {
+  for (const auto& each : layout_.ranges()) {
+    const auto part = weights.narrow(0, each.range.begin, each.range.count);
+    weights_.push_back(shards_weights() ? part.clone() : part);
+  }
   for (auto& entry : entries_) {
-    entry.parameter.set_data(parameter_view(compute_.defined() ? compute_ : master_, entry));
-    if (entry.is_trained) {
+    const auto range = layout_.range_at(entry.begin);
+    entry.parameter.set_data(
+        weights_[range]
+            .narrow(0, entry.begin - layout_.ranges()[range].range.begin, entry.count)
+            .view(entry.parameter.sizes()));
+    if (entry.is_trained && gradient_.defined()) {
       entry.parameter.mutable_grad() = parameter_view(gradient_, entry);
     }
+  }
+}
+
+void FlatParameters::allocate(const Unit& unit) {
+  for (const auto range : unit.ranges) {
+    auto storage = weights_[range].storage();
+    if (storage.nbytes() == 0) {
+      const auto bytes = static_cast<std::size_t>(weights_[range].nbytes());
+      storage.unsafeGetStorageImpl()->set_data_ptr_noswap(storage.allocator()->allocate(bytes));
+      storage.set_nbytes(bytes);
+    }
+  }
+}
+
+void FlatParameters::release(const Unit& unit) {
+  for (const auto range : unit.ranges) {
+    auto storage = weights_[range].storage();
+    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(
+        at::DataPtr(nullptr, weights_[range].device()));
+    storage.set_nbytes(0);
   }
 }
 
@@ -151,12 +251,32 @@ int64_t FlatParameters::trained_parameters() const {
                          });
 }
 
-at::Tensor FlatParameters::trained_master() const { return master_.narrow(0, 0, trained_size()); }
+at::Tensor FlatParameters::trained_master() const {
+  return master_.narrow(0, 0, layout_.is_sharded() ? layout_.owned_trained_size() : trained_size());
+}
 
 at::Tensor FlatParameters::zeros_like_trained() const { return at::zeros_like(trained_master()); }
 
 at::Tensor FlatParameters::parameter_view(const at::Tensor& flat, const ParameterEntry& entry) {
   return flat.narrow(0, entry.begin, entry.count).view(entry.parameter.sizes());
+}
+
+std::vector<OwnedRange> FlatParameters::owned_parts(const ParameterEntry& entry, int rank) const {
+  std::vector<OwnedRange> parts;
+  const FlatRange whole{.begin = entry.begin, .count = entry.count};
+  if (!layout_.is_sharded()) {
+    return {{.range = {.begin = 0, .count = entry.count}, .begin = entry.begin}};
+  }
+  const auto& owned = layout_.owned(rank);
+  const auto after = std::partition_point(owned.begin(), owned.end(), [&](const OwnedRange& each) {
+    return each.range.end() <= whole.begin;
+  });
+  for (auto each = after; each != owned.end() && each->range.begin < whole.end(); ++each) {
+    const auto common = intersection(each->range, whole);
+    parts.push_back({.range = {.begin = common.begin - whole.begin, .count = common.count},
+                     .begin = each->begin + common.begin - each->range.begin});
+  }
+  return parts;
 }
 
 const ParameterEntry& FlatParameters::at(const std::string& name) const {
@@ -169,6 +289,9 @@ void FlatParameters::refresh_compute_copy() {
   const at::NoGradGuard no_grad;
   if (compute_.defined()) {
     compute_.copy_(master_);
+  }
+  if (on_refresh_) {
+    on_refresh_();
   }
 }
 

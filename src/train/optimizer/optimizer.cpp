@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+
+#include "base/error.h"
+#include "base/string_util.h"
+#include "train/distributed/shard_collector.h"
 
 namespace weft::train {
 
@@ -12,8 +17,31 @@ namespace {
 
 constexpr double kMinParameterScale = 1e-3;  // epsilon_2 of arXiv:1804.04235
 
-at::Tensor segment_view(const at::Tensor& flat, const ParameterSegment& segment) {
-  return flat.defined() ? flat.narrow(0, segment.begin, segment.count) : flat;
+at::Tensor view_of(const at::Tensor& flat, const FlatRange& range) {
+  return flat.defined() ? flat.narrow(0, range.begin, range.count) : flat;
+}
+
+/// Sum of the squared master weights of each segment.
+std::vector<double> squares_of_segments(const FlatParameters& flat_parameters,
+                                        ProcessGroup& group) {
+  const auto& segments = flat_parameters.segments();
+  if (!flat_parameters.layout().is_sharded()) {
+    std::vector<at::Tensor> weights;
+    for (const auto& segment : segments) {
+      weights.push_back(
+          view_of(flat_parameters.master(), {.begin = segment.begin, .count = segment.count}));
+    }
+    return kernels::squared_norms(weights);
+  }
+  const auto sums = gather_blocks(flat_parameters.layout(), group,
+                                  kernels::sums_of_squares(flat_parameters.trained_master()).sums);
+  std::vector<double> squares;
+  for (const auto& segment : segments) {
+    const auto first = sums.begin() + segment.begin / kernels::kSumBlock;
+    const auto blocks = (segment.count + kernels::kSumBlock - 1) / kernels::kSumBlock;
+    squares.push_back(std::accumulate(first, first + blocks, 0.0));
+  }
+  return squares;
 }
 
 }  // namespace
@@ -22,20 +50,27 @@ at::Tensor SegmentUpdate::gradient(int64_t begin, int64_t count) const {
   return slice.gradient.narrow(0, begin, count).to(at::kFloat) * gradient_scale;
 }
 
-Optimizer::Optimizer(const OptimizerOptions& options, const FlatParameters& flat_parameters)
+Optimizer::Optimizer(const OptimizerOptions& options,
+                     const FlatParameters& flat_parameters,
+                     ProcessGroup& group)
     : flat_parameters_(flat_parameters),
-      nonzero_moment_blocks_(kernels::block_count(flat_parameters.trained_size())) {
+      group_(group),
+      nonzero_moment_blocks_(kernels::block_count(flat_parameters.trained_master().size(0))) {
   for (const auto& name : optimizer_state_names(options)) {
     moments_.emplace_back(name, flat_parameters.zeros_like_trained());
   }
   rules_.push_back(make_rule(options));
-  for (const auto& group : options.groups) {
-    rules_.push_back(make_rule(group));
+  for (const auto& other : options.groups) {
+    rules_.push_back(make_rule(other));
   }
 }
 
 Optimizer::Rule Optimizer::make_rule(const OptimizerOptions& options) const {
   Rule rule{.options = options, .definition = optimizer_registry().at(options.type), .state = {}};
+  if (flat_parameters_.layout().is_sharded() && !rule.definition.is_elementwise) {
+    throw UserError(str_cat("train.ranks.shard: must be none, as the optimizer ", options.type,
+                            " updates whole parameters"));
+  }
   if (!rule.options.own.has_value()) {
     rule.options.own = rule.definition.defaults;
   }
@@ -69,27 +104,27 @@ void Optimizer::update(const at::Tensor& gradient,
   const at::NoGradGuard no_grad;
   ++updates_;
   const auto scales = parameter_scales();
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    const auto& segment = flat_parameters_.segments()[i];
+  for (const auto& part : flat_parameters_.slices()) {
+    const auto& segment = flat_parameters_.segments()[part.segment];
     const auto& rule = rules_.at(segment.settings.group);
-    const int64_t block = segment.begin / kernels::kUpdateBlock;
+    const int64_t block = part.own.begin / kernels::kUpdateBlock;
     SegmentUpdate update{
         .segment = segment,
-        .slice = {.master = segment_view(flat_parameters_.master(), segment),
-                  .compute = segment_view(flat_parameters_.compute(), segment),
-                  .gradient = segment_view(gradient, segment),
+        .slice = {.master = view_of(flat_parameters_.master(), part.own),
+                  .compute = view_of(flat_parameters_.compute(), part.own),
+                  .gradient = view_of(gradient, part.own),
                   .first = {},
                   .second = {},
                   .nonzero_gradient =
                       nonzero_blocks.empty() ? nullptr : nonzero_blocks.data() + block,
                   .nonzero_moments = nonzero_moment_blocks_.data() + block},
         .state = {},
-        .lr = lr * segment.settings.lr_scale * scales[i],
+        .lr = lr * segment.settings.lr_scale * scales[part.segment],
         .weight_decay = segment.settings.decays ? rule.options.weight_decay : 0,
         .gradient_scale = gradient_scale,
         .step = updates_};
     for (const auto& flat : rule.state) {
-      update.state.push_back(segment_view(flat, segment));
+      update.state.push_back(view_of(flat, part.own));
     }
     rule.definition.update(rule.options.own, update);
     if (!rule.definition.is_fused) {
@@ -103,17 +138,18 @@ std::vector<double> Optimizer::parameter_scales() const {
   const auto& segments = flat_parameters_.segments();
   std::vector<double> scales(segments.size(), 1.0);
   std::vector<std::size_t> scaled;
-  std::vector<at::Tensor> weights;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (rules_.at(segments[i].settings.group).options.scale_parameter) {
       scaled.push_back(i);
-      weights.push_back(segment_view(flat_parameters_.master(), segments[i]));
     }
   }
-  const auto squares = kernels::squared_norms(weights);
-  for (std::size_t i = 0; i < scaled.size(); ++i) {
-    const auto parameters = static_cast<double>(segments[scaled[i]].parameters);
-    scales[scaled[i]] = std::max(kMinParameterScale, std::sqrt(squares[i] / parameters));
+  if (scaled.empty()) {
+    return scales;
+  }
+  const auto squares = squares_of_segments(flat_parameters_, group_);
+  for (const auto i : scaled) {
+    const auto parameters = static_cast<double>(segments[i].parameters);
+    scales[i] = std::max(kMinParameterScale, std::sqrt(squares[i] / parameters));
   }
   return scales;
 }

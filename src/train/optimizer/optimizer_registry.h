@@ -19,8 +19,8 @@
 namespace weft::train {
 
 /// One update of one segment, as an optimizer's `update` function sees it. All tensors are 1-D
-/// views of the segment: (segment.count), on one device. Gaps between parameters are zero and must
-/// stay so.
+/// views of the segment, (segment.count), or for an elementwise optimizer possibly of a part of it,
+/// on one device. Gaps between parameters are zero and must stay so.
 struct SegmentUpdate {
   const ParameterSegment& segment;  // with names, places and shapes of its parameters
   kernels::UpdateSlice slice;       // without `first` and `second`
@@ -30,6 +30,8 @@ struct SegmentUpdate {
   double gradient_scale = 1;        // clipping; to be multiplied by the gradient
   int64_t step = 1;                 // number of this update, from 1
 
+  /// Elements of all tensors.
+  int64_t count() const { return slice.master.numel(); }
   /// Elements of the gradient in fp32, times gradient_scale: a copy.
   at::Tensor gradient(int64_t begin, int64_t count) const;
 };
@@ -46,6 +48,9 @@ struct OptimizerDefinition {
   /// refreshes slice.compute, zeroes slice.gradient and marks the blocks of the state that may have
   /// become nonzero.
   bool is_fused = false;
+  /// Whether an element's update depends on no other element, so that ranks may each update a part
+  /// of a parameter (train.ranks.shard).
+  bool is_elementwise = false;
   std::any defaults = {};  // its options struct
   /// Reads the keys that are its own into the options struct. May be absent.
   std::function<void(config::Section& section, std::any& options)> read = {};

@@ -13,6 +13,12 @@ const config::Choices<Precision> kPrecisions = {
     {"auto", Precision::kAuto}, {"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}};
 const config::Choices<ActivationCheckpointing> kCheckpointing = {
     {"none", ActivationCheckpointing::kNone}, {"layers", ActivationCheckpointing::kLayers}};
+const config::Choices<Sharding> kSharding = {{"none", Sharding::kNone},
+                                             {"optimizer", Sharding::kOptimizer},
+                                             {"gradients", Sharding::kGradients},
+                                             {"all", Sharding::kAll}};
+const config::Choices<Overlap> kOverlap = {
+    {"auto", Overlap::kAuto}, {"always", Overlap::kAlways}, {"never", Overlap::kNever}};
 const config::Choices<Determinism> kDeterminism = {
     {"auto", Determinism::kAuto}, {"always", Determinism::kAlways}, {"never", Determinism::kNever}};
 const config::Choices<StepFailureAction> kStepFailureActions = {
@@ -216,6 +222,22 @@ void read_step_failures(config::Section& section, TrainOptions& options) {
       section.section("rollback", {.help = "Rollback to the last good checkpoint."}), is_used);
 }
 
+RanksOptions read_ranks(config::Section section) {
+  RanksOptions options;
+  section.read_choice(
+      "shard", options.shard, kSharding,
+      {.help = "What is divided among the ranks of a run, so that each stores a part only. none: "
+               "nothing. optimizer: optimizer state and fp32 master weights (ZeRO-1). gradients: "
+               "also the gradients (ZeRO-2). all: also the weights, which are fetched layer by "
+               "layer (ZeRO-3, FSDP). Checkpoints are the same. See docs/distributed.md."});
+  section.read_choice("overlap", options.overlap, kOverlap,
+                      {.help = "Whether ranks send the gradients of a layer while the backward "
+                               "pass continues. auto: if the ranks are on several machines. The "
+                               "result is the same."});
+  section.reject_unread();
+  return options;
+}
+
 }  // namespace
 
 TrainOptions read_train_options(config::Section& section,
@@ -257,6 +279,8 @@ TrainOptions read_train_options(config::Section& section,
                 .unit = "threads",
                 .range = config::between(1, 1024)});
   read_step_failures(section, options);
+  options.ranks =
+      read_ranks(section.section("ranks", {.help = "Training on several ranks (`weft launch`)."}));
   section.reject_unread();
   return options;
 }

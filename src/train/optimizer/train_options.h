@@ -11,6 +11,7 @@
 #include "objectives/training_defaults.h"
 #include "train/optimizer/optimizer_options.h"
 #include "train/optimizer/schedule.h"
+#include "train/optimizer/shard_layout.h"
 
 namespace weft::train {
 
@@ -56,6 +57,16 @@ struct RollbackOptions {
   RollbackSkip skip = RollbackSkip::kBatch;
 };
 
+/// Whether ranks exchange gradients during the backward pass; kAuto: if they are on several
+/// machines.
+enum class Overlap { kAuto, kAlways, kNever };
+
+/// `train.ranks:`
+struct RanksOptions {
+  Sharding shard = Sharding::kNone;
+  Overlap overlap = Overlap::kAuto;
+};
+
 /// `train:`
 struct TrainOptions {
   config::Duration duration = {.amount = 3, .unit = config::DurationUnit::kEpochs};
@@ -83,6 +94,7 @@ struct TrainOptions {
   NanPolicyOptions nan_policy;
   SpikeOptions spike;
   RollbackOptions rollback;
+  RanksOptions ranks;
 };
 
 /// Whether runs of a config are bit-identical; kAuto: only on the CPU.

@@ -89,8 +89,8 @@ void log_finished(const RunConfig& config, const ResumePoint& from) {
 RunRecord record_of(const RunConfig& config,
                     const RunComponents& components,
                     const Trainer& trainer,
+                    uint64_t weights,
                     const RunMachine& machine) {
-  const auto weights = trainer.flat_parameters().master().cpu();
   return {.machine = machine,
           .precision = trainer.state().precision,
           .directory = std::filesystem::current_path().string(),
@@ -98,7 +98,17 @@ RunRecord record_of(const RunConfig& config,
           .data = components.data.train->fingerprint(),
           .evaluation_data = trainer.state().evaluation_data,
           .tokenizer = components.tokenizer->fingerprint(),
-          .weights = digest(weights.const_data_ptr(), weights.nbytes())};
+          .weights = weights};
+}
+
+/// Of the values of all parameters, in order.
+uint64_t digest_of_weights(const models::Model& model) {
+  uint64_t result = 0;
+  for (const auto& parameter : model.parameters()) {
+    const auto values = parameter.cpu().contiguous();
+    result = digest(values.const_data_ptr(), values.nbytes(), result);
+  }
+  return result;
 }
 
 // Records what is needed to reproduce the run, in its log and in run.json.
@@ -204,6 +214,7 @@ void train_from(const RunConfig& config,
   auto components = group.main_first("the preparation of the data on rank 0", [&] {
     return prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);
   });
+  const auto weights = digest_of_weights(*components.model);
   Trainer trainer(config, directory, components,
                   {.device = device,
                    .precision = precision.type,
@@ -213,7 +224,7 @@ void train_from(const RunConfig& config,
                    .group = request.group},
                   from);
   const auto machine = describe_machine(device.str(), threads);
-  const auto record = record_of(config, components, trainer, machine);
+  const auto record = record_of(config, components, trainer, weights, machine);
   require_same_run(group, record);
   record_start(config, request, record, from);
   log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));

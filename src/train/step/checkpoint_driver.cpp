@@ -58,10 +58,18 @@ void CheckpointDriver::check_disk_space(const CheckpointParts& parts) const {
                           free_bytes(directory_.path()));
 }
 
-void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {
-  if (directory_.is_writable()) {
-    checkpointer_.save(parts, state);
+/// Saves in the process that writes the directory; the others send it their shards.
+void CheckpointDriver::write(const CheckpointParts& parts,
+                             const std::function<void()>& save) const {
+  if (parts.collector != nullptr) {
+    parts.collector->run(parts.flat_tensors(), save);
+  } else if (directory_.is_writable()) {
+    save();
   }
+}
+
+void CheckpointDriver::save(const CheckpointParts& parts, const TrainState& state) {
+  write(parts, [&] { checkpointer_.save(parts, state); });
   saved_step_ = state.progress.steps;
 }
 
@@ -79,12 +87,12 @@ void CheckpointDriver::save_final(const CheckpointParts& parts, const TrainState
 void CheckpointDriver::start(const CheckpointParts& parts,
                              TrainState& state,
                              std::vector<ScoredCheckpoint> scored_if_save_fails) {
+  scored_if_save_fails_ = std::move(scored_if_save_fails);
+  write(parts, [&] { checkpointer_.start(parts, state); });
   if (!directory_.is_writable()) {
     saved_step_ = state.progress.steps;
     return;
   }
-  scored_if_save_fails_ = std::move(scored_if_save_fails);
-  checkpointer_.start(parts, state);
   finish_if_done(state);
 }
 

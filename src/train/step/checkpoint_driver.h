@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class CheckpointDriver {
   int64_t saved_step() const { return saved_step_; }
 
  private:
+  void write(const CheckpointParts& parts, const std::function<void()>& save) const;
   void log_saved() const;
 
   const RunDirectory& directory_;

@@ -53,13 +53,13 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   bool is_stopped = false;
   int64_t index = 0;
   while (const auto step = loader.next()) {
-    if (index++ % group.size() == group.rank()) {
+    if (settings.is_collective || index++ % group.size() == group.rank()) {
       for (const auto& batch : step->micro_batches) {
         evaluation->add(model, batch, batching::context_of(batch, settings.inference.device));
       }
     }
     is_stopped = stop_requested();
-    if (is_stopped) {
+    if (is_stopped && !settings.is_collective) {
       break;
     }
   }
@@ -67,7 +67,9 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   if (group.any(is_stopped)) {
     throw Stopped("stopped while evaluating");
   }
-  merge_ranks(group, *evaluation);
+  if (!settings.is_collective) {
+    merge_ranks(group, *evaluation);
+  }
   return evaluation;
 }
 

@@ -64,7 +64,9 @@ bool EvaluationDriver::is_due(const TrainingProgress& before, const TrainingProg
   return every && train::is_due(before, after, *every);
 }
 
-Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const {
+Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema,
+                                   ProcessGroup& group,
+                                   bool is_collective) const {
   std::optional<EmaWeights::EmaScope> ema_scope;
   if (ema) {
     ema_scope.emplace(*ema);
@@ -74,7 +76,8 @@ Metrics EvaluationDriver::evaluate(std::optional<EmaWeights>& ema, ProcessGroup&
       {.inference = {.device = device_},
        .batch_tokens = std::max<int64_t>(config_.train.batch_tokens.value_or(0), 4096),
        .workers = config_.data.workers,
-       .group = &group});
+       .group = &group,
+       .is_collective = is_collective});
 }
 
 std::string EvaluationDriver::compare_with_best(const TrainState& state,

@@ -37,8 +37,9 @@ class EvaluationDriver {
   /// Whether an evaluation is due after the steps from `before` to `after`.
   bool is_due(const TrainingProgress& before, const TrainingProgress& after) const;
 
-  /// Evaluates the average of the weights if there is one. Throws Stopped, DistributedError.
-  Metrics evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group) const;
+  /// Evaluates the average of the weights if there is one. `is_collective`: as in
+  /// EvaluationSettings. Throws Stopped, DistributedError.
+  Metrics evaluate(std::optional<EmaWeights>& ema, ProcessGroup& group, bool is_collective) const;
   /// `best eval_f1 0.8 at step 40 (not improved)`: the best value of the selection metric
   /// (train.best_by), and whether these metrics improve on those before. Empty without a value.
   std::string compare_with_best(const TrainState& state, const Metrics& metrics) const;

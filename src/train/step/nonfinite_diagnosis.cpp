@@ -115,13 +115,21 @@ std::string describe_layer(const FirstNonFiniteModule& first, bool is_loss_nonfi
 
 std::string first_nonfinite_gradient(const FlatParameters& flat_parameters,
                                      const at::Tensor& gradient,
-                                     const models::ModelOptions& model) {
-  std::string parameter;
-  for (const auto& entry : flat_parameters.entries()) {  // in the order of the forward pass
-    if (entry.is_trained && !is_finite(FlatParameters::parameter_view(gradient, entry))) {
-      parameter = entry.name;
+                                     const models::ModelOptions& model,
+                                     ProcessGroup& group) {
+  const auto& entries = flat_parameters.entries();  // in the order of the forward pass
+  std::size_t last = 0;                             // counted from 1
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (const auto& part : flat_parameters.owned_parts(entries[i])) {
+      if (entries[i].is_trained && !is_finite(gradient.narrow(0, part.begin, part.range.count))) {
+        last = i + 1;
+      }
     }
   }
+  for (const auto& of_rank : group.gather(std::to_string(last))) {
+    last = std::max<std::size_t>(last, std::stoull(of_rank));
+  }
+  const auto parameter = last == 0 ? std::string() : entries[last - 1].name;
   for (const auto& tensor : models::weight_map(model)) {
     if (tensor.parameter == parameter) {
       return tensor.name;

@@ -9,15 +9,18 @@
 #include "models/model.h"
 #include "nn/forward_context.h"
 #include "objectives/objective.h"
+#include "train/distributed/process_group.h"
 #include "train/optimizer/flat_parameters.h"
 
 namespace weft::train {
 
-/// Name, in the model's file, of the first parameter whose gradient is not finite; empty if all are
-/// finite.
+/// Name, in the model's file, of the last parameter of the forward pass, hence the first of the
+/// backward pass, whose gradient is not finite on any rank; empty if all are finite. `gradient`: of
+/// the owned elements.
 std::string first_nonfinite_gradient(const FlatParameters& flat_parameters,
                                      const at::Tensor& gradient,
-                                     const models::ModelOptions& model);
+                                     const models::ModelOptions& model,
+                                     ProcessGroup& group);
 
 /// Describes a step whose loss or gradient was not finite. Repeats its forward pass with the same
 /// random keys to locate the first layer whose activations are not finite, and the texts whose loss

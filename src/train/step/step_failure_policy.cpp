@@ -72,7 +72,7 @@ StepFailure StepFailurePolicy::describe_nonfinite(const TrainState& state,
                                                   const data::StepBatches& batches,
                                                   const StepResult& result) {
   const auto tensor = first_nonfinite_gradient(flat_parameters_, train_step_.gradient(),
-                                               components_.model->options());
+                                               components_.model->options(), train_step_.group());
   train_step_.discard_gradients();
   return {.what = str_cat(
               step_prefix(state), describe_loss(result),

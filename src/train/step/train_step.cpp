@@ -5,6 +5,8 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <numeric>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "base/stop.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
+#include "train/distributed/shard_collector.h"
 #include "train/run/device.h"
 #include "train/step/out_of_memory.h"
 
@@ -57,7 +60,13 @@ TrainStep::TrainStep(const objectives::Objective& objective,
       flat_parameters_(flat_parameters),
       optimizer_(optimizer),
       options_(options),
+      gradients_(flat_parameters, *options.group),
+      weights_(flat_parameters, *options.group),
       gradient_(flat_parameters.gradient()) {
+  if (options.group->size() > 1) {
+    blocks_.emplace(model, flat_parameters, gradients_, weights_);
+    flat_parameters.set_on_refresh([this] { weights_.publish(); });
+  }
   if (options.measures_time) {
     clock_.emplace([device = options.device] { synchronize(device); });
   }
@@ -72,13 +81,16 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
   const auto mine = compute_share(batches, totals, context);
+  reduce_gradients(batches);
   const auto outcome = exchange_outcomes(*options_.group, mine);
   throw_if_incomplete(outcome);
-  reduce_gradients(batches);
   for (const auto& micro_batch : outcome.micro_batches) {
     add_results(micro_batch, result);
   }
-  squared_norm_ = kernels::squared_norm(gradient_);
+  auto squares = kernels::sums_of_squares(gradient_);
+  const auto sums = gather_blocks(flat_parameters_.layout(), *options_.group, squares.sums);
+  squared_norm_ = {.value = std::accumulate(sums.begin(), sums.end(), 0.0),
+                   .nonzero_blocks = std::move(squares.nonzero_blocks)};
   result.norm = std::sqrt(squared_norm_.value);
   timings_.optimizer += elapsed_ms();
   result.has_targets = result.targets > 0;
@@ -103,27 +115,56 @@ MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micr
   return numbers;
 }
 
+/// This rank's micro-batches. If ranks exchange gradients after each one, all of them compute as
+/// many.
+std::vector<TrainStep::Share> TrainStep::shares_of(const data::StepBatches& batches) const {
+  std::vector<std::vector<Share>> by_rank(static_cast<std::size_t>(options_.group->size()));
+  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
+    by_rank.at(static_cast<std::size_t>(batches.ranks[i])).push_back({.index = i});
+  }
+  auto shares = by_rank[static_cast<std::size_t>(options_.group->rank())];
+  if (shards_gradients()) {
+    const auto longest =
+        std::max_element(by_rank.begin(), by_rank.end(),
+                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    while (shares.size() < longest->size()) {
+      shares.push_back({.index = (*longest)[shares.size()].index, .is_own = false});
+    }
+  }
+  return shares;
+}
+
 /// Advances the context past all micro-batches, so that random numbers do not depend on ranks.
 StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
                                      const StepTotals& totals,
                                      nn::ForwardContext& context) {
+  std::vector<nn::ForwardContext> contexts;
+  for (const auto& batch : batches.micro_batches) {
+    contexts.push_back(context);
+    batching::advance_offsets(batch, context);
+    if (options_.group->size() > 1 && !batch.streams.empty()) {
+      throw UserError("train: text that continues from step to step needs one process");
+    }
+  }
   StepOutcome outcome;
   std::vector<MicroBatchLoss> losses;
   std::vector<int64_t> indices;
-  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
-    const auto& batch = batches.micro_batches[i];
-    if (batches.ranks[i] == options_.group->rank() && outcome.is_complete()) {
-      if (options_.group->size() > 1 && !batch.streams.empty()) {
-        throw UserError("train: text that continues from step to step needs one process");
-      }
-      // A resumed process computes the step again.
-      outcome.is_stopped = !indices.empty() && stop_requested();
-      if (!outcome.is_stopped) {
-        outcome.shortage = try_backward(batches, i, totals, context, losses);
-        indices.push_back(static_cast<int64_t>(i));
-      }
+  const auto shares = shares_of(batches);
+  for (const auto& share : shares) {
+    // A resumed process computes the step again.
+    outcome.is_stopped = !shards_gradients() && !indices.empty() && stop_requested();
+    if (outcome.is_stopped) {
+      break;
     }
-    batching::advance_offsets(batch, context);
+    const auto before = losses.size();
+    compute_micro_batch(share, &share == &shares.back(), batches, totals, contexts[share.index],
+                        outcome, losses);
+    if (losses.size() > before) {
+      indices.push_back(static_cast<int64_t>(share.index));
+    }
+    if (!outcome.is_complete() && !shards_gradients()) {
+      break;
+    }
   }
   for (std::size_t i = 0; i < losses.size(); ++i) {
     outcome.micro_batches.push_back(numbers_of(indices[i], losses[i]));
@@ -131,27 +172,54 @@ StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
   return outcome;
 }
 
-/// Appends the loss of the micro-batch, unless it does not fit into memory.
-std::optional<MicroBatchShortage> TrainStep::try_backward(const data::StepBatches& batches,
-                                                          std::size_t index,
-                                                          const StepTotals& totals,
-                                                          const nn::ForwardContext& context,
-                                                          std::vector<MicroBatchLoss>& losses) {
-  const auto& batch = batches.micro_batches[index];
+void TrainStep::begin_exchange(const Share& share, bool is_last, const data::StepBatches& batches) {
+  const bool overlaps = options_.overlaps && is_last && !sums_micro_batches(batches);
+  if (shards_gradients() || overlaps) {
+    gradients_.begin(flat_parameters_.gradient(), share.is_own);
+  }
+  if (blocks_) {
+    blocks_->begin_forward(shards_gradients() || overlaps);
+  }
+}
+
+/// Forward and backward pass of a micro-batch. Appends its losses if it is this rank's own.
+void TrainStep::compute_micro_batch(const Share& share,
+                                    bool is_last,
+                                    const data::StepBatches& batches,
+                                    const StepTotals& totals,
+                                    const nn::ForwardContext& context,
+                                    StepOutcome& outcome,
+                                    std::vector<MicroBatchLoss>& losses) {
+  begin_exchange(share, is_last, batches);
+  const auto& batch = batches.micro_batches[share.index];
   try {
-    losses.push_back(backward(batch, totals, context));
-    if (sums_micro_batches(batches)) {
-      accumulate();
+    if (outcome.is_complete() && (share.is_own || weights_.is_on_demand())) {
+      auto micro_batch = backward(batch, totals, context);
+      if (share.is_own) {
+        losses.push_back(std::move(micro_batch));
+      }
     }
-    return std::nullopt;
+    if (!shards_gradients() && sums_micro_batches(batches)) {
+      add_to_sum(flat_parameters_.gradient());
+    }
   } catch (const std::exception& error) {
+    const auto shortage = memory_shortage_in(error);
     zero_grad();
-    if (const auto shortage = memory_shortage_in(error)) {
-      return MicroBatchShortage{.requested_bytes = shortage->requested_bytes,
-                                .tokens = batch.total_tokens(),
-                                .sequences = batch.sequences()};
+    if (!shortage || weights_.is_on_demand()) {  // others wait for this rank's part of the weights
+      throw;
     }
-    throw;
+    outcome.shortage = {.requested_bytes = shortage->requested_bytes,
+                        .tokens = batch.total_tokens(),
+                        .sequences = batch.sequences()};
+  }
+  if (shards_gradients()) {
+    gradient_ = gradients_.finish();
+    if (sums_micro_batches(batches)) {
+      add_to_sum(gradient_);
+    }
+  }
+  if (blocks_) {
+    blocks_->end();
   }
 }
 
@@ -167,16 +235,26 @@ void TrainStep::throw_if_incomplete(const StepOutcome& outcome) {
 }
 
 bool TrainStep::sums_micro_batches(const data::StepBatches& batches) const {
+  if (shards_gradients()) {
+    return shares_of(batches).size() > 1;
+  }
   return batches.micro_batches.size() > 1 && flat_parameters_.compute().defined();
 }
 
+/// Sums the gradients of all ranks, unless that was done after each micro-batch.
 void TrainStep::reduce_gradients(const data::StepBatches& batches) {
-  gradient_ = flat_parameters_.gradient();
-  if (sums_micro_batches(batches)) {
+  const bool uses_sum = sums_micro_batches(batches);
+  if (uses_sum && !sum_.defined()) {
     allocate_sum();  // a rank without micro-batches has none yet
-    gradient_ = sum_;
   }
-  options_.group->all_reduce(gradient_);
+  if (shards_gradients()) {
+    gradient_ = uses_sum ? sum_ : gradient_;
+    return;
+  }
+  if (!gradients_.has_begun()) {
+    gradients_.begin(uses_sum ? sum_ : flat_parameters_.gradient());
+  }
+  gradient_ = gradients_.finish();
 }
 
 TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
@@ -223,8 +301,14 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
   timings_.forward += elapsed_ms();
   add_operation_times(timings_.forward_by_operation);
   if (loss.defined()) {
+    if (blocks_) {
+      blocks_->begin_backward();
+    }
     loss.backward();
     loss = loss.detach();
+  } else if (weights_.is_on_demand()) {
+    throw std::runtime_error(
+        "train: a micro-batch has no targets, which train.ranks.shard: all does not support");
   }
   timings_.backward += elapsed_ms();
   add_operation_times(timings_.backward_by_operation);
@@ -232,15 +316,18 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
 }
 
 void TrainStep::allocate_sum() {
-  if (!sum_.defined()) {
-    sum_ = flat_parameters_.zeros_like_trained();
-  }
+  sum_ = shards_gradients() ? flat_parameters_.zeros_like_trained()
+                            : at::zeros({flat_parameters_.trained_size()},
+                                        flat_parameters_.gradient().options().dtype(at::kFloat));
 }
 
-// Accumulates bf16 gradients of micro-batches in fp32. Between steps the sum is zero.
-void TrainStep::accumulate() {
-  allocate_sum();
-  kernels::accumulate_and_zero(sum_, flat_parameters_.gradient());
+// Accumulates gradients of micro-batches in fp32, and zeroes `gradient`. Between steps the sum is
+// zero.
+void TrainStep::add_to_sum(const at::Tensor& gradient) {
+  if (!sum_.defined()) {
+    allocate_sum();
+  }
+  kernels::accumulate_and_zero(sum_, gradient);
   timings_.optimizer += elapsed_ms();
 }
 
@@ -256,7 +343,9 @@ nn::ForwardContext TrainStep::context_of(int64_t step) const {
 // An interrupted step may have accumulated part of its gradient.
 void TrainStep::zero_grad() {
   const at::NoGradGuard no_grad;
-  flat_parameters_.gradient().zero_();
+  if (!shards_gradients()) {  // else they are freed when they are sent
+    flat_parameters_.gradient().zero_();
+  }
   if (sum_.defined()) {
     sum_.zero_();
   }
@@ -280,6 +369,7 @@ bool TrainStep::update(const StepResult& result, double lr) {
     is_done = try_update(lr, scale);
   }
   if (is_done) {
+    weights_.publish();
     carried_state_.commit();
   }
   timings_.optimizer += elapsed_ms();
@@ -299,14 +389,15 @@ bool TrainStep::try_update(double lr, double scale) {
   const bool are_finite = std::all_of(kept.begin(), kept.end(), [](const auto& item) {
     return std::isfinite(kernels::squared_norm(item.first).value);
   });
-  if (!are_finite) {
+  const bool is_done = !options_.group->any(!are_finite);
+  if (!is_done) {
     for (const auto& [tensor, before] : kept) {
       tensor.copy_(before);
     }
     flat_parameters_.refresh_compute_copy();
     optimizer_.resume(updates);
   }
-  return are_finite;
+  return is_done;
 }
 
 void TrainStep::discard_gradients() {

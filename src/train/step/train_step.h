@@ -17,8 +17,11 @@
 #include "nn/auxiliary_losses.h"
 #include "nn/carried_state.h"
 #include "objectives/objective.h"
+#include "train/distributed/block_exchange.h"
+#include "train/distributed/gradient_exchange.h"
 #include "train/distributed/process_group.h"
 #include "train/distributed/step_exchange.h"
+#include "train/distributed/weight_exchange.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
 
@@ -31,6 +34,9 @@ struct TrainStepOptions {
   bool recomputes_layers = false;  // train.gradient_checkpointing
   bool measures_time = false;      // synchronizes the device between the parts
   ProcessGroup* group = &single_process();
+  /// Whether ranks send the gradients of a layer while the backward pass continues with the layer
+  /// before. On one machine that takes time from the computation.
+  bool overlaps = false;
 };
 
 /// Milliseconds of the parts of a step; by operation only if time is measured.
@@ -78,10 +84,12 @@ class TrainStep {
   /// Discards the gradient.
   void discard_gradients();
 
+  /// Of the elements that this rank owns; all unless parameters are sharded.
   const at::Tensor& gradient() const { return gradient_; }
   /// Context of the first row of that step's first micro-batch.
   nn::ForwardContext context_of(int64_t step) const;
   const StepTimings& timings() const { return timings_; }
+  ProcessGroup& group() const { return *options_.group; }
   /// State that layers carry from step to step; `update` commits that of the step.
   nn::CarriedState& carried_state() { return carried_state_; }
   const nn::CarriedState& carried_state() const { return carried_state_; }
@@ -103,18 +111,30 @@ class TrainStep {
   MicroBatchLoss backward(const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
+  /// A micro-batch that this rank computes.
+  struct Share {
+    std::size_t index = 0;  // of the micro-batch
+    bool is_own = true;     // false: another rank computes it as well, and counts it
+  };
+  std::vector<Share> shares_of(const data::StepBatches& batches) const;
   static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);
   StepOutcome compute_share(const data::StepBatches& batches,
                             const StepTotals& totals,
                             nn::ForwardContext& context);
-  /// Whether bf16 gradients of several micro-batches are added up in fp32.
+  void compute_micro_batch(const Share& share,
+                           bool is_last,
+                           const data::StepBatches& batches,
+                           const StepTotals& totals,
+                           const nn::ForwardContext& context,
+                           StepOutcome& outcome,
+                           std::vector<MicroBatchLoss>& losses);
+  /// Whether gradients of several micro-batches are added up in sum_ rather than in place.
   bool sums_micro_batches(const data::StepBatches& batches) const;
-  std::optional<MicroBatchShortage> try_backward(const data::StepBatches& batches,
-                                                 std::size_t index,
-                                                 const StepTotals& totals,
-                                                 const nn::ForwardContext& context,
-                                                 std::vector<MicroBatchLoss>& losses);
+  /// Whether ranks exchange gradients after each micro-batch.
+  bool shards_gradients() const { return !flat_parameters_.gradient().defined(); }
+  void begin_exchange(const Share& share, bool is_last, const data::StepBatches& batches);
   void reduce_gradients(const data::StepBatches& batches);
+  void add_to_sum(const at::Tensor& gradient);
   void throw_if_incomplete(const StepOutcome& outcome);
   void allocate_sum();
   void accumulate();
@@ -128,8 +148,11 @@ class TrainStep {
   FlatParameters& flat_parameters_;
   Optimizer& optimizer_;
   TrainStepOptions options_;
-  at::Tensor sum_;  // fp32 sum of gradients of several bf16 micro-batches; allocated on first use
-  at::Tensor gradient_;                // of the step: the flat parameters' or sum_
+  GradientExchange gradients_;
+  WeightExchange weights_;
+  std::optional<BlockExchange> blocks_;  // with several ranks
+  at::Tensor sum_;  // of gradients of several micro-batches, where they are not added up in place
+  at::Tensor gradient_;                // of the step
   kernels::SquaredNorm squared_norm_;  // of gradient_
   nn::CarriedState carried_state_;
   StepTimings timings_;

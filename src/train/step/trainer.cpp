@@ -17,6 +17,11 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+bool overlaps(const RanksOptions& options, const ProcessGroup& group) {
+  return options.overlap == Overlap::kAlways ||
+         (options.overlap == Overlap::kAuto && group.local_size() < group.size());
+}
+
 }  // namespace
 
 data::DataLoaderOptions loader_options(const RunConfig& config) {
@@ -44,8 +49,12 @@ Trainer::Trainer(const RunConfig& config,
       options_(options),
       flat_parameters_(*components.model,
                        options.precision,
-                       parameter_settings(config.train.optimizer, *components.model)),
-      optimizer_(config.train.optimizer, flat_parameters_),
+                       parameter_settings(config.train.optimizer, *components.model),
+                       {.sharding = config.train.ranks.shard,
+                        .rank = options.group->rank(),
+                        .ranks = options.group->size()}),
+      optimizer_(config.train.optimizer, flat_parameters_, *options.group),
+      collector_(flat_parameters_, *options.group),
       learning_rate_(config.train.schedule, config.train.duration, config.train.optimizer.lr),
       train_step_(*components.objective,
                   *components.model,
@@ -57,7 +66,8 @@ Trainer::Trainer(const RunConfig& config,
                    .recomputes_layers =
                        config.train.gradient_checkpointing == ActivationCheckpointing::kLayers,
                    .measures_time = options.measures_time,
-                   .group = options.group}),
+                   .group = options.group,
+                   .overlaps = overlaps(config.train.ranks, *options.group)}),
       failures_(config.train, components, flat_parameters_, train_step_),
       evaluation_(config, components, options.device),
       state_(initial_state(config, components, options, from)),
@@ -110,7 +120,8 @@ CheckpointParts Trainer::checkpoint_parts() const {
           .ema = ema_ ? ema_->values() : at::Tensor(),
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
-          .resolved_config = config_.resolved};
+          .resolved_config = config_.resolved,
+          .collector = flat_parameters_.layout().is_sharded() ? &collector_ : nullptr};
 }
 
 /// By the clock of the main rank.
@@ -293,7 +304,7 @@ void Trainer::evaluate_now() {
   const auto begin = Steady::now();
   Metrics metrics;
   try {
-    metrics = evaluation_.evaluate(ema_, *options_.group);
+    metrics = evaluation_.evaluate(ema_, *options_.group, flat_parameters_.shards_weights());
   } catch (const Stopped&) {
     save_and_stop();
   }

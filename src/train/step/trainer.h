@@ -108,6 +108,7 @@ class Trainer {
   TrainerOptions options_;
   FlatParameters flat_parameters_;
   Optimizer optimizer_;
+  ShardCollector collector_;
   std::optional<EmaWeights> ema_;
   LearningRate learning_rate_;
   TrainStep train_step_;

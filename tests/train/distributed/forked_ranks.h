@@ -47,6 +47,7 @@ inline std::vector<std::string> run_in_ranks(int size,
     children.push_back(::fork());
     if (children.back() == 0) {
       at::set_num_threads(1);
+      ::signal(SIGPIPE, SIG_IGN);  // as weft::run does
       std::string result;
       try {
         result = work({.rank = rank,

@@ -44,6 +44,17 @@ at::Tensor sum_of_numbers(int size, int64_t count, at::ScalarType type) {
   return total.to(type);
 }
 
+/// Sums the slice over the ranks: each adds up a part.
+void all_reduce(ProcessGroup& group, const at::Tensor& slice) {
+  const int64_t part = (slice.numel() + group.size() - 1) / group.size();
+  auto reduction = group.start_reduce_scatter(slice, part);
+  const auto sum = group.finish_reduce_scatter(reduction);
+  slice.narrow(0, std::min(group.rank() * part, slice.numel() - sum.numel()), sum.numel())
+      .copy_(sum);
+  auto gather = group.start_all_gather(slice, part);
+  group.finish_all_gather(gather);
+}
+
 /// Calls until an error; its text, and how late it came if it was later than `limit`.
 template <class Call>
 std::string error_within(std::chrono::milliseconds limit, const Call& call) {
@@ -79,7 +90,7 @@ TEST_P(ProcessGroupSizes, AllReduceSumsSlicesOfEachType) {
     for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16, at::kLong}) {
       for (const int64_t length : {0, 1, 7, 12, 995}) {
         auto flat = at::full({1000}, group.rank() + 1, at::TensorOptions(type));
-        group.all_reduce(flat.narrow(0, 3, length));
+        all_reduce(group, flat.narrow(0, 3, length));
         auto expected = at::full_like(flat, group.rank() + 1);
         expected.narrow(0, 3, length).fill_(group.size() * (group.size() + 1) / 2);
         if (!flat.equal(expected)) {
@@ -102,10 +113,9 @@ TEST_P(ProcessGroupSizes, SumGatherAndBroadcastAgree) {
     const bool sums_are_right = sums == std::vector<double>{expected, double(group.size())};
     const auto texts = group.gather(std::string(static_cast<std::size_t>(group.rank() * 3), 'x'));
     auto flat = at::full({5}, group.rank());
-    const int last = group.size() - 1;
-    group.broadcast(flat.narrow(0, 1, 3), last);
+    group.broadcast(flat.narrow(0, 1, 3));
     const auto mine = at::full({5}, group.rank());
-    mine.narrow(0, 1, 3).fill_(last);
+    mine.narrow(0, 1, 3).fill_(0);
     return str_cat(sums_are_right, flat.equal(mine), group.sum({}).size(), " ", join(texts));
   });
   Texts texts;
@@ -124,7 +134,7 @@ TEST(ProcessGroup, AllReduceHasTheSameBitsForEverySlicing) {
       for (const int64_t cut : {1500, 1000, 499, 40}) {
         auto flat = numbers(group.rank(), 1500, type);
         for (int64_t begin = 0; begin < 1500; begin += cut) {
-          group.all_reduce(flat.narrow(0, begin, std::min(cut, 1500 - begin)));
+          all_reduce(group, flat.narrow(0, begin, std::min(cut, 1500 - begin)));
         }
         if (!flat.equal(sum_of_numbers(group.size(), 1500, type))) {
           return str_cat("other bits of ", type, " in slices of ", cut);
@@ -136,11 +146,53 @@ TEST(ProcessGroup, AllReduceHasTheSameBitsForEverySlicing) {
   EXPECT_EQ(results, repeated(3, "equal"));
 }
 
-TEST(ProcessGroup, LargeSlicesTravelInPieces) {
-  constexpr int64_t kCount = 10'000'001;  // 40 MB, more pieces than are in flight
+TEST(ProcessGroup, SeveralTransfersMayRunAtATime) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    std::vector<at::Tensor> slices;
+    std::vector<ProcessGroup::Transfer> reductions;
+    for (int64_t length = 1; length < 40; ++length) {
+      slices.push_back(numbers(group.rank(), length));
+      reductions.push_back(group.start_reduce_scatter(slices.back(), 16));
+    }
+    for (std::size_t i = reductions.size(); i-- > 0;) {
+      const auto sum = group.finish_reduce_scatter(reductions[i]);
+      const int64_t begin = std::min<int64_t>(group.rank() * 16, slices[i].numel());
+      const auto expected = sum_of_numbers(3, slices[i].numel(), at::kFloat)
+                                .narrow(0, begin, std::min<int64_t>(16, slices[i].numel() - begin));
+      if (!sum.equal(expected)) {
+        return str_cat("wrong sum of ", slices[i].numel());
+      }
+    }
+    return "right";
+  });
+  EXPECT_EQ(results, repeated(3, "right"));
+}
+
+TEST(ProcessGroup, MessagesArriveInOrder) {
+  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+    for (int i = 0; i < 20; ++i) {
+      const auto message = at::full({i + 1}, 100 * group.rank() + i);
+      if (!group.is_main()) {
+        group.send(message, 0);
+        continue;
+      }
+      for (int from = 1; from < group.size(); ++from) {
+        group.receive(message, from);
+        if (!message.equal(at::full({i + 1}, 100 * from + i))) {
+          return str_cat("wrong message ", i, " of rank ", from);
+        }
+      }
+    }
+    return "right";
+  });
+  EXPECT_EQ(results, repeated(3, "right"));
+}
+
+TEST(ProcessGroup, TransfersLargeSlices) {
+  constexpr int64_t kCount = 10'000'001;
   const auto results = test::run_in_group(2, [](ProcessGroup& group) -> std::string {
     auto flat = numbers(group.rank(), kCount);
-    group.all_reduce(flat);
+    all_reduce(group, flat);
     auto copy = at::full({kCount}, group.rank(), at::kFloat);
     group.broadcast(copy);
     return str_cat(flat.equal(sum_of_numbers(2, kCount, at::kFloat)),
@@ -155,7 +207,7 @@ TEST(ProcessGroup, RefusesSlicesThatAreNotContiguous) {
     for (const auto& slice : {at::zeros({4, 4}), at::zeros({4, 4}).select(1, 0)}) {
       EXPECT_THROW(group.broadcast(slice), c10::Error);
       try {
-        group.all_reduce(slice);
+        group.start_reduce_scatter(slice, 8);
       } catch (const c10::Error&) {
         ++refused;
       }
@@ -183,19 +235,19 @@ TEST_P(KilledRank, IsNamedByAllOthers) {
   const auto results = test::run_in_group(4, [&](ProcessGroup& group) -> std::string {
     group.set_step(12);
     auto flat = at::zeros({10'000'000});  // in pieces, so that calls of Gloo wait for each other
-    group.all_reduce(flat);
+    all_reduce(group, flat);
     if (group.rank() == victim) {
       std::thread([] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         ::kill(::getpid(), SIGKILL);
       }).detach();
     }
-    const auto error = error_within(std::chrono::seconds(3), [&] { group.all_reduce(flat); });
+    const auto error = error_within(std::chrono::seconds(3), [&] { all_reduce(group, flat); });
     EXPECT_THROW(group.sum({1.0}), DistributedError);
     return without_cause(error);
   });
   auto expected =
-      repeated(4, str_cat("rank ", victim, " (HOST) did not answer at step 12 in all-reduce"));
+      repeated(4, str_cat("rank ", victim, " (HOST) did not answer at step 12 in reduce-scatter"));
   expected[static_cast<std::size_t>(victim)] = "signal 9";
   EXPECT_EQ(results, expected);
 }

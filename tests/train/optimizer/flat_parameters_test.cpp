@@ -42,8 +42,7 @@ TEST(FlatParameters, PutsDecayedParametersFirstAlignedTo64Bytes) {
   EXPECT_TRUE(flat_parameters.segments()[0].settings.decays);
   EXPECT_EQ(flat_parameters.segments()[0].begin, 0);
   EXPECT_FALSE(flat_parameters.segments()[1].settings.decays);
-  EXPECT_EQ(flat_parameters.segments()[1].begin,
-            kernels::kUpdateBlock);  // at a block of the update
+  EXPECT_EQ(flat_parameters.segments()[1].begin, kernels::kSumBlock);
   EXPECT_EQ(flat_parameters.at("bias").begin, flat_parameters.segments()[1].begin);
   EXPECT_EQ(flat_parameters.segments()[1].begin + flat_parameters.segments()[1].count,
             flat_parameters.size());
@@ -151,7 +150,8 @@ TEST(FlatParameters, SplitsTheTrainedRangeWhereLearningRatesChange) {
   EXPECT_FALSE(flat_parameters.segments()[2].settings.decays);
   int64_t end = 0;
   for (const auto& segment : flat_parameters.segments()) {
-    EXPECT_EQ(segment.begin, kernels::block_count(end) * kernels::kUpdateBlock);
+    EXPECT_EQ(segment.begin,
+              (end + kernels::kSumBlock - 1) / kernels::kSumBlock * kernels::kSumBlock);
     end = segment.begin + segment.count;
   }
   EXPECT_EQ(end, flat_parameters.trained_size());
@@ -166,7 +166,7 @@ TEST(FlatParameters, GivesEachParameterASegmentWhereAsked) {
   ASSERT_EQ(flat_parameters.segments().size(), flat_parameters.entries().size());
   int64_t parameters = 0;
   for (const auto& segment : flat_parameters.segments()) {
-    EXPECT_EQ(segment.begin % kernels::kUpdateBlock, 0);
+    EXPECT_EQ(segment.begin % kernels::kSumBlock, 0);
     EXPECT_EQ(std::count_if(flat_parameters.entries().begin(), flat_parameters.entries().end(),
                             [&](const auto& entry) {
                               return entry.begin == segment.begin &&
@@ -190,7 +190,7 @@ TEST(FlatParameters, CutsTheTrainedPartAtGroups) {
   EXPECT_EQ(flat_parameters.segments()[1].members.front().name, "bias");
   EXPECT_EQ(flat_parameters.segments()[2].members.front().name, "weight");
   EXPECT_EQ(flat_parameters.segments()[2].settings.group, 1);
-  EXPECT_EQ(flat_parameters.segments()[2].begin % kernels::kUpdateBlock, 0);
+  EXPECT_EQ(flat_parameters.segments()[2].begin % kernels::kSumBlock, 0);
   EXPECT_EQ(flat_parameters.segments()[2].begin, flat_parameters.at("weight").begin);
 }
 

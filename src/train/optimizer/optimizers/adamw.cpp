@@ -35,9 +35,11 @@ void update_adamw(const AdamwOptions& options, const SegmentUpdate& update) {
 
 // arXiv:1711.05101
 OptimizerDefinition adamw() {
-  return define_optimizer(
-      {.name = "adamw", .state = {"first_moment", "second_moment"}, .is_fused = true}, read_adamw,
-      update_adamw);
+  return define_optimizer({.name = "adamw",
+                           .state = {"first_moment", "second_moment"},
+                           .is_fused = true,
+                           .is_elementwise = true},
+                          read_adamw, update_adamw);
 }
 
 }  // namespace weft::train

@@ -29,8 +29,8 @@ void update_lion(const LionOptions& options, const SegmentUpdate& update) {
   // An extreme rate becomes infinite, as in the kernels: the trainer finds out and takes it back.
   const auto lr = static_cast<float>(update.lr);
   const auto decay = static_cast<float>(1.0 - update.lr * update.weight_decay);
-  for (int64_t begin = 0; begin < update.segment.count; begin += kLionPiece) {
-    const int64_t count = std::min(kLionPiece, update.segment.count - begin);
+  for (int64_t begin = 0; begin < update.count(); begin += kLionPiece) {
+    const int64_t count = std::min(kLionPiece, update.count() - begin);
     const auto weights = update.slice.master.narrow(0, begin, count);
     const auto momentum = update.state[0].narrow(0, begin, count);
     const auto gradient = update.gradient(begin, count);
@@ -43,7 +43,8 @@ void update_lion(const LionOptions& options, const SegmentUpdate& update) {
 }  // namespace
 
 OptimizerDefinition lion() {
-  return define_optimizer({.name = "lion", .state = {"momentum"}}, read_lion, update_lion);
+  return define_optimizer({.name = "lion", .state = {"momentum"}, .is_elementwise = true},
+                          read_lion, update_lion);
 }
 
 }  // namespace weft::train

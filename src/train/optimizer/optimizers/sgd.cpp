@@ -29,8 +29,9 @@ void update_sgd(const SgdOptions& options, const SegmentUpdate& update) {
 
 // As torch.optim.SGD: the decay is added to the gradient.
 OptimizerDefinition sgd() {
-  return define_optimizer({.name = "sgd", .state = {"momentum"}, .is_fused = true}, read_sgd,
-                          update_sgd);
+  return define_optimizer(
+      {.name = "sgd", .state = {"momentum"}, .is_fused = true, .is_elementwise = true}, read_sgd,
+      update_sgd);
 }
 
 }  // namespace weft::train

@@ -1,0 +1,114 @@
+#include "train/distributed/weight_exchange.h"
+
+#include <cstddef>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+namespace weft::train {
+
+WeightExchange::WeightExchange(FlatParameters& flat_parameters, ProcessGroup& group)
+    : flat_parameters_(flat_parameters), group_(group) {
+  const auto& layout = flat_parameters.layout();
+  is_on_demand_ = flat_parameters.shards_weights();
+  is_here_.assign(layout.units().size(), true);
+  if (is_on_demand_) {
+    release_all();
+  }
+}
+
+void WeightExchange::publish() {
+  const auto& layout = flat_parameters_.layout();
+  if (!layout.is_sharded()) {
+    return;
+  }
+  release_all();
+  for (const auto& unit : layout.units()) {
+    if (!is_on_demand_ || unit.name.empty()) {
+      for (const auto range : unit.ranges) {
+        if (layout.ranges()[range].is_trained) {
+          start(range);
+        }
+      }
+      finish();
+    }
+  }
+}
+
+void WeightExchange::start(std::size_t range) {
+  const at::NoGradGuard no_grad;
+  const auto& layout = flat_parameters_.layout();
+  const auto& each = layout.ranges()[range];
+  const auto& weights = flat_parameters_.weights(range);
+  const auto& own =
+      flat_parameters_.compute().defined() ? flat_parameters_.compute() : flat_parameters_.master();
+  for (const auto& piece : each.pieces) {
+    const auto slice = weights.narrow(0, piece.range.begin - each.range.begin, piece.range.count);
+    const auto owned = piece.owned(group_.rank());
+    if (owned.count > 0) {
+      slice.narrow(0, owned.begin - piece.range.begin, owned.count)
+          .copy_(own.narrow(0, layout.own_position(owned.begin), owned.count));
+    }
+    in_flight_.push_back({group_.start_all_gather(slice, piece.part), range});
+  }
+}
+
+void WeightExchange::start(const Unit& unit) {
+  flat_parameters_.allocate(unit);
+  for (const auto range : unit.ranges) {
+    start(range);
+  }
+  coming_ = &unit;
+}
+
+void WeightExchange::finish() {
+  for (auto& each : in_flight_) {
+    group_.finish_all_gather(each.transfer);
+  }
+  in_flight_.clear();
+  if (coming_ != nullptr) {
+    is_here_[static_cast<std::size_t>(coming_ - flat_parameters_.layout().units().data())] = true;
+    coming_ = nullptr;
+  }
+}
+
+void WeightExchange::fetch(const Unit& unit, Direction direction) {
+  if (!is_on_demand_) {
+    return;
+  }
+  const auto& units = flat_parameters_.layout().units();
+  const auto index = static_cast<std::size_t>(&unit - units.data());
+  if (!is_here_[index]) {
+    const auto* const other = coming_ == &unit ? nullptr : coming_;
+    finish();
+    if (other != nullptr) {
+      release(*other);  // not the one that was expected
+    }
+    if (!is_here_[index]) {
+      start(unit);
+      finish();
+    }
+  }
+  const auto next = direction == Direction::kForward ? index + 1 : index - 1;
+  if (coming_ == nullptr && next < units.size() && !units[next].name.empty() && !is_here_[next]) {
+    start(units[next]);
+  }
+}
+
+void WeightExchange::release(const Unit& unit) {
+  const auto index = static_cast<std::size_t>(&unit - flat_parameters_.layout().units().data());
+  if (is_on_demand_ && !unit.name.empty() && is_here_[index]) {
+    flat_parameters_.release(unit);
+    is_here_[index] = false;
+  }
+}
+
+void WeightExchange::release_all() {
+  finish();
+  for (const auto& unit : flat_parameters_.layout().units()) {
+    release(unit);
+  }
+}
+
+}  // namespace weft::train

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "train/distributed/process_group.h"
+#include "train/optimizer/flat_parameters.h"
+
+namespace weft::train {
+
+/// Brings the weights of sharded parameters to the ranks that compute with them. With
+/// Sharding::kAll a layer has memory for its weights only while it is used, and the next one while
+/// it is fetched. All ranks must make the same calls. Calls throw DistributedError.
+class WeightExchange {
+ public:
+  /// Both must outlive the exchange. Releases the weights of the layers with Sharding::kAll.
+  WeightExchange(FlatParameters& flat_parameters, ProcessGroup& group);
+
+  /// After an update of the owned weights: copies them to all ranks, except for layers that are
+  /// fetched when they are used.
+  void publish();
+
+  /// Whether weights are fetched when they are used.
+  bool is_on_demand() const { return is_on_demand_; }
+  /// Fetches the weights of a unit, unless they are here, and begins to fetch those of the next
+  /// layer, or of the one before.
+  enum class Direction { kForward, kBackward };
+  void fetch(const Unit& unit, Direction direction);
+  /// The unit's weights are not needed for now.
+  void release(const Unit& unit);
+  /// Releases all layers, at the end of a pass.
+  void release_all();
+
+ private:
+  struct InFlight {
+    ProcessGroup::Transfer transfer;
+    std::size_t range;
+  };
+
+  void start(std::size_t range);
+  void start(const Unit& unit);
+  void finish();
+
+  FlatParameters& flat_parameters_;
+  ProcessGroup& group_;
+  bool is_on_demand_ = false;
+  std::vector<InFlight> in_flight_;
+  const Unit* coming_ = nullptr;  // the unit of in_flight_
+  std::vector<bool> is_here_;     // by unit
+};
+
+}  // namespace weft::train
