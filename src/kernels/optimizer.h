@@ -63,7 +63,7 @@ struct SquaredNorm {
 };
 
 /// Elements of a flat tensor whose squares are added up first. A multiple of kUpdateBlock.
-inline constexpr int64_t kSumBlock = 4096;
+inline constexpr int64_t kSumBlock = 1024;
 
 struct SumsOfSquares {
   /// One sum in double for each kSumBlock elements; one for all elements where blocks are not

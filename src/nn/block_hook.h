@@ -23,7 +23,8 @@ class BlockHook {
   virtual void before_forward(const Block& block) = 0;
   virtual void after_forward(const Block& block) = 0;
   /// `before_backward`: the gradient of the block's output is known. `after_backward`: so are the
-  /// gradients of its input and parameters; not called if the input needs none.
+  /// gradients of its input and parameters; not called if the input needs none, and called after
+  /// `before_backward` of the block before it.
   virtual void before_backward(const Block& block) = 0;
   virtual void after_backward(const Block& block) = 0;
 

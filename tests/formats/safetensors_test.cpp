@@ -87,6 +87,29 @@ TEST_F(SafetensorsTest, EachTensorBeginsAtAMultipleOfItsWidth) {
   EXPECT_EQ(std::to_integer<int>(file.at("odd").bytes[2]), 3);
 }
 
+TEST_F(SafetensorsTest, WriterAsksForBytesInTheOrderOfTheFile) {
+  std::vector<float> kept;
+  std::string asked;
+  const auto reader = [&](float value, char name) {
+    return [&kept, &asked, value, name] {
+      asked += name;
+      kept = {value, value};
+      return bytes_of(kept);
+    };
+  };
+  const auto path = folder_.path("w.safetensors");
+  const TensorView two{DType::kF32, {2}, {}};
+  write_safetensors(path, {{"a", two, reader(1.0F, 'a')}, {"b", two, reader(2.0F, 'b')}});
+  EXPECT_EQ(asked, "ab");
+  const SafetensorsFile file(path);
+  const std::vector<float> wanted{2.0F, 2.0F};
+  EXPECT_EQ(std::memcmp(file.at("b").bytes.data(), wanted.data(), 8), 0);
+  const TensorView three{DType::kF32, {3}, {}};
+  EXPECT_THROW(write_safetensors(folder_.path("x"), {{"a", three, reader(1.0F, 'a')}}),
+               std::invalid_argument);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("x")));
+}
+
 TEST_F(SafetensorsTest, WriterRefusesWhatDoesNotFit) {
   const std::vector<float> weights{1.0F, 2.0F};
   const NamedTensor sound{"a", {DType::kF32, {2}, bytes_of(weights)}};

@@ -36,9 +36,12 @@ void BlockExchange::end() {
 
 void BlockExchange::before_forward(const nn::Block& block) {
   if (const auto* const unit = unit_of(block)) {
-    weights_.fetch(*unit, is_backward_ ? WeightExchange::Direction::kBackward
-                                       : WeightExchange::Direction::kForward);
-    passes_[unit] += is_backward_ ? 0 : 1;
+    weights_.fetch(*unit);
+    last_ = unit;
+    if (!is_backward_) {
+      weights_.prefetch_next(*unit);
+      ++passes_[unit];
+    }
   }
 }
 
@@ -51,8 +54,10 @@ void BlockExchange::after_forward(const nn::Block& block) {
 
 void BlockExchange::before_backward(const nn::Block& block) {
   if (const auto* const unit = unit_of(block)) {
-    weights_.fetch(*unit, WeightExchange::Direction::kBackward);
+    weights_.fetch(*unit);
     gradients_.allocate(*unit);
+    last_ = unit;
+    weights_.prefetch_previous(*unit);
   }
 }
 
@@ -65,6 +70,7 @@ void BlockExchange::after_backward(const nn::Block& block) {
     gradients_.unit_is_complete(*unit);
   }
   weights_.release(*unit);
+  weights_.prefetch_previous(*last_);
 }
 
 }  // namespace weft::train

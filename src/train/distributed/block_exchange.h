@@ -37,6 +37,7 @@ class BlockExchange : private nn::BlockHook {
   GradientExchange& gradients_;
   WeightExchange& weights_;
   std::map<const nn::Block*, const Unit*> units_;
+  const Unit* last_ = nullptr;         // that the backward pass has reached
   std::map<const Unit*, int> passes_;  // forward passes whose backward pass is missing
   bool sends_gradients_ = false;
   bool is_backward_ = false;

@@ -68,36 +68,46 @@ void WeightExchange::finish() {
   }
   in_flight_.clear();
   if (coming_ != nullptr) {
-    is_here_[static_cast<std::size_t>(coming_ - flat_parameters_.layout().units().data())] = true;
+    is_here_[index_of(*coming_)] = true;
     coming_ = nullptr;
   }
 }
 
-void WeightExchange::fetch(const Unit& unit, Direction direction) {
-  if (!is_on_demand_) {
+std::size_t WeightExchange::index_of(const Unit& unit) const {
+  return static_cast<std::size_t>(&unit - flat_parameters_.layout().units().data());
+}
+
+void WeightExchange::fetch(const Unit& unit) {
+  const auto index = index_of(unit);
+  if (!is_on_demand_ || is_here_[index]) {
     return;
   }
-  const auto& units = flat_parameters_.layout().units();
-  const auto index = static_cast<std::size_t>(&unit - units.data());
-  if (!is_here_[index]) {
-    const auto* const other = coming_ == &unit ? nullptr : coming_;
-    finish();
-    if (other != nullptr) {
-      release(*other);  // not the one that was expected
-    }
-    if (!is_here_[index]) {
-      start(unit);
-      finish();
-    }
+  const auto* const other = coming_ == &unit ? nullptr : coming_;
+  finish();
+  if (other != nullptr) {
+    release(*other);  // another one was expected
   }
-  const auto next = direction == Direction::kForward ? index + 1 : index - 1;
-  if (coming_ == nullptr && next < units.size() && !units[next].name.empty() && !is_here_[next]) {
+  if (!is_here_[index]) {
+    start(unit);
+    finish();
+  }
+}
+
+void WeightExchange::prefetch(const Unit& unit, int64_t step) {
+  const auto& units = flat_parameters_.layout().units();
+  const auto next = index_of(unit) + static_cast<std::size_t>(step);  // may wrap
+  int layers_here = 0;
+  for (const auto& each : units) {
+    layers_here += !each.name.empty() && is_here_[index_of(each)] ? 1 : 0;
+  }
+  if (is_on_demand_ && coming_ == nullptr && layers_here < 2 && next < units.size() &&
+      !units[next].name.empty() && !is_here_[next]) {
     start(units[next]);
   }
 }
 
 void WeightExchange::release(const Unit& unit) {
-  const auto index = static_cast<std::size_t>(&unit - flat_parameters_.layout().units().data());
+  const auto index = index_of(unit);
   if (is_on_demand_ && !unit.name.empty() && is_here_[index]) {
     flat_parameters_.release(unit);
     is_here_[index] = false;

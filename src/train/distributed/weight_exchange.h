@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "train/distributed/process_group.h"
@@ -22,10 +23,12 @@ class WeightExchange {
 
   /// Whether weights are fetched when they are used.
   bool is_on_demand() const { return is_on_demand_; }
-  /// Fetches the weights of a unit, unless they are here, and begins to fetch those of the next
-  /// layer, or of the one before.
-  enum class Direction { kForward, kBackward };
-  void fetch(const Unit& unit, Direction direction);
+  /// Fetches the weights of a unit, unless they are here.
+  void fetch(const Unit& unit);
+  /// Begins to fetch those of the layer after this one, or before it, unless two layers are here
+  /// already.
+  void prefetch_next(const Unit& unit) { prefetch(unit, 1); }
+  void prefetch_previous(const Unit& unit) { prefetch(unit, -1); }
   /// The unit's weights are not needed for now.
   void release(const Unit& unit);
   /// Releases all layers, at the end of a pass.
@@ -37,6 +40,8 @@ class WeightExchange {
     std::size_t range;
   };
 
+  std::size_t index_of(const Unit& unit) const;
+  void prefetch(const Unit& unit, int64_t step);
   void start(std::size_t range);
   void start(const Unit& unit);
   void finish();

@@ -16,7 +16,7 @@ using kernels::kSumBlock;
 ShardLayout layout_of(int rank, int ranks, Sharding sharding = Sharding::kOptimizer) {
   return {{{.range = {.begin = 0, .count = 10 * kSumBlock}, .unit = 0},
            {.range = {.begin = 10 * kSumBlock, .count = 3'000'000}, .unit = 1},
-           {.range = {.begin = 743 * kSumBlock, .count = 5}, .unit = 0, .is_trained = false}},
+           {.range = {.begin = 3000 * kSumBlock, .count = 5}, .unit = 0, .is_trained = false}},
           {"", "layers.0"},
           {.sharding = sharding, .rank = rank, .ranks = ranks}};
 }
@@ -51,7 +51,8 @@ TEST(ShardLayout, RanksOwnAboutEqualPartsOfEachUnit) {
   for (const int ranks : {2, 3, 7}) {
     for (int rank = 0; rank < ranks; ++rank) {
       const auto layout = layout_of(rank, ranks);
-      EXPECT_NEAR(static_cast<double>(layout.owned_size()), 3'040'965.0 / ranks, 5.0 * kSumBlock);
+      EXPECT_NEAR(static_cast<double>(layout.owned_size()),
+                  (10.0 * kSumBlock + 3'000'005.0) / ranks, 5.0 * kSumBlock);
       EXPECT_LE(layout.owned_trained_size(), layout.owned_size());
     }
   }
@@ -66,7 +67,8 @@ TEST(ShardLayout, WithoutShardingARankOwnsAll) {
 
 TEST(ShardLayout, PiecesCoverTheirRangeAndPartsThePiece) {
   for (const int ranks : {1, 2, 3, 7}) {
-    for (const auto& each : layout_of(0, ranks).ranges()) {
+    const auto layout = layout_of(0, ranks);
+    for (const auto& each : layout.ranges()) {
       int64_t end = each.range.begin;
       for (const auto& piece : each.pieces) {
         EXPECT_EQ(piece.range.begin, end);

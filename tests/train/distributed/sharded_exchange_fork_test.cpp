@@ -1,0 +1,213 @@
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+
+#include "base/string_util.h"
+#include "train/distributed/forked_ranks.h"
+#include "train/distributed/gradient_exchange.h"
+#include "train/distributed/shard_collector.h"
+#include "train/distributed/weight_exchange.h"
+
+namespace weft::train {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr int64_t kRows = 50;
+
+/// Three layers and a table outside them. Ranks use them differently, as a mixture of experts does.
+class OddModule : public torch::nn::Module {
+ public:
+  OddModule() {
+    table_ =
+        register_parameter("table", at::arange(kRows * 40, at::kFloat).view({kRows, 40}).sin());
+    auto layers = std::make_shared<torch::nn::Module>();
+    for (int i = 0; i < 3; ++i) {
+      auto layer = std::make_shared<torch::nn::Module>();
+      weights_.push_back(layer->register_parameter(
+          "weight", at::arange(1600, at::kFloat).view({40, 40}).cos() * i));
+      biases_.push_back(layer->register_parameter("bias", at::full({40}, 0.5)));
+      layers->register_module(std::to_string(i), layer);
+    }
+    register_module("layers", layers);
+  }
+
+  /// Rank 1 uses no layer 1, no rank uses layer 2's bias, all use layer 0 twice.
+  at::Tensor loss(int rank) const {
+    auto x = table_.narrow(0, rank, 4).matmul(weights_[0]) + biases_[0];
+    if (rank != 1) {
+      x = (x.matmul(weights_[1]) + biases_[1]).tanh();
+    }
+    return x.matmul(weights_[0]).matmul(weights_[2]).matmul(table_.t()).square().mean();
+  }
+
+ private:
+  at::Tensor table_;
+  std::vector<at::Tensor> weights_, biases_;
+};
+
+FlatParameters flat_of(OddModule& module, Sharding sharding, const ProcessGroup& group) {
+  return {module,
+          at::kFloat,
+          [](const std::string& /*name*/, const at::Tensor& parameter) {
+            return ParameterSettings{.decays = parameter.dim() >= 2};
+          },
+          {.sharding = sharding, .rank = group.rank(), .ranks = group.size()}};
+}
+
+/// Gradients of all ranks, added in their order: (trained_size).
+at::Tensor expected_sum(int ranks) {
+  at::Tensor sum;
+  for (int rank = 0; rank < ranks; ++rank) {
+    OddModule module;
+    const FlatParameters flat(module, at::kFloat, DecayOn::kMatrices);
+    module.loss(rank).backward();
+    sum = sum.defined() ? sum + flat.gradient() : flat.gradient().clone();
+  }
+  return sum;
+}
+
+/// Exchanges the gradients; whether they are those expected.
+std::string exchanged(ProcessGroup& group, Sharding sharding, bool sends_early) {
+  OddModule module;
+  auto flat = flat_of(module, sharding, group);
+  GradientExchange exchange(flat, group);
+  exchange.begin(flat.gradient());
+  for (const auto& unit : flat.layout().units()) {
+    exchange.allocate(unit);
+  }
+  module.loss(group.rank()).backward();
+  if (sends_early && group.rank() != 1) {  // one rank sends all at the end
+    for (const auto& unit : flat.layout().units()) {
+      exchange.unit_is_complete(unit);
+    }
+  }
+  const auto sums = exchange.finish();
+  const auto wanted = expected_sum(group.size());
+  for (const auto& entry : flat.entries()) {
+    for (const auto& part : flat.owned_parts(entry)) {
+      if (!sums.narrow(0, part.begin, part.range.count)
+               .equal(wanted.narrow(0, entry.begin + part.range.begin, part.range.count))) {
+        return str_cat("wrong gradient of ", entry.name);
+      }
+    }
+    if (flat.gradient().defined() == (sharding >= Sharding::kGradients)) {
+      return "gradients have memory where they should not";
+    }
+    if (sharding >= Sharding::kGradients && entry.parameter.grad().defined()) {
+      return str_cat("the gradient of ", entry.name, " is still there");
+    }
+  }
+  return "right";
+}
+
+class ShardedExchange : public ::testing::TestWithParam<std::tuple<int, Sharding>> {};
+
+TEST_P(ShardedExchange, AddsGradientsOfRanksThatUseDifferentParameters) {
+  const auto [ranks, sharding] = GetParam();
+  for (const bool sends_early : {false, true}) {
+    const auto results = test::run_in_group(
+        ranks, [&](ProcessGroup& group) { return exchanged(group, sharding, sends_early); });
+    EXPECT_EQ(results, Texts(static_cast<std::size_t>(ranks), "right"));
+  }
+}
+
+TEST_P(ShardedExchange, CollectsWholeParametersAndReleasesTheOthersAfterAnError) {
+  const auto [ranks, sharding] = GetParam();
+  if (sharding == Sharding::kNone) {
+    return;  // nothing to collect
+  }
+  const auto results = test::run_in_group(ranks, [&](ProcessGroup& group) -> std::string {
+    OddModule module;
+    const OddModule whole;
+    const auto flat = flat_of(module, sharding, group);
+    const ShardCollector collector(flat, group);
+    int collected = 0;
+    collector.run({flat.master(), flat.master() * 2}, [&] {
+      for (const auto& entry : flat.entries()) {
+        const auto found = collector.collect(flat.master() * 2, 1, entry);
+        collected += found.equal(whole.named_parameters()[entry.name] * 2) ? 1 : 0;
+      }
+    });
+    std::string error;
+    try {
+      collector.run({flat.master()}, [] { throw std::runtime_error("disk full"); });
+    } catch (const std::runtime_error& caught) {
+      error = caught.what();
+    }
+    return str_cat(collected, error);
+  });
+  Texts wanted(static_cast<std::size_t>(ranks), "0");
+  wanted[0] = "7disk full";
+  EXPECT_EQ(results, wanted);
+}
+
+TEST_P(ShardedExchange, WeightsOfALayerHaveMemoryWhileTheyAreUsed) {
+  const auto [ranks, sharding] = GetParam();
+  const auto results = test::run_in_group(ranks, [&](ProcessGroup& group) -> std::string {
+    OddModule module;
+    const OddModule whole;
+    auto flat = flat_of(module, sharding, group);
+    WeightExchange exchange(flat, group);
+    const auto bytes = [&](std::size_t unit) {
+      return flat.weights(flat.layout().units()[unit].ranges.front()).storage().nbytes();
+    };
+    const auto& units = flat.layout().units();
+    if (units.size() != 4) {
+      return "wrong units";
+    }
+    const bool is_on_demand = sharding == Sharding::kAll;
+    if ((bytes(1) == 0) != is_on_demand || bytes(0) == 0) {
+      return "wrong memory before use";
+    }
+    exchange.fetch(units[1]);
+    exchange.prefetch_next(units[1]);
+    exchange.release(units[1]);
+    exchange.fetch(units[3]);  // not the one expected
+    if (is_on_demand && (bytes(1) != 0 || bytes(2) != 0)) {
+      return "wrong memory after a prefetch that was not used";
+    }
+    exchange.prefetch_previous(units[3]);
+    exchange.fetch(units[2]);
+    if (is_on_demand && (bytes(1) != 0 || bytes(2) == 0 || bytes(3) == 0)) {
+      return "wrong memory in use";
+    }
+    for (const auto* const parameter :
+         {"layers.1.weight", "layers.1.bias", "layers.2.weight", "table"}) {
+      if (!module.named_parameters()[parameter].equal(whole.named_parameters()[parameter])) {
+        return str_cat("wrong ", parameter);
+      }
+    }
+    exchange.release_all();
+    flat.master().mul_(2);
+    exchange.publish();
+    for (const auto& unit : units) {
+      exchange.fetch(unit);
+    }
+    for (const auto& item : module.named_parameters()) {
+      if (!item.value().equal(whole.named_parameters()[item.key()] * 2)) {
+        return str_cat("wrong ", item.key(), " after the update");
+      }
+    }
+    exchange.release_all();
+    return bytes(1) == 0 && bytes(2) == 0 && bytes(3) == 0 ? "released" : "kept";
+  });
+  EXPECT_EQ(results, Texts(static_cast<std::size_t>(ranks),
+                           sharding == Sharding::kAll ? "released" : "kept"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of,
+                         ShardedExchange,
+                         ::testing::Combine(::testing::Values(2, 3),
+                                            ::testing::Values(Sharding::kNone,
+                                                              Sharding::kOptimizer,
+                                                              Sharding::kGradients,
+                                                              Sharding::kAll)));
+
+}  // namespace
+}  // namespace weft::train
