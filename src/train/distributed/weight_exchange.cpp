@@ -12,9 +12,8 @@ WeightExchange::WeightExchange(FlatParameters& flat_parameters, ProcessGroup& gr
     : flat_parameters_(flat_parameters), group_(group) {
   const auto& layout = flat_parameters.layout();
   is_on_demand_ = flat_parameters.shards_weights();
-  is_here_.assign(layout.units().size(), true);
-  if (is_on_demand_) {
-    release_all();
+  for (const auto& unit : layout.units()) {
+    is_here_.push_back(!is_on_demand_ || unit.name.empty());
   }
 }
 

@@ -14,7 +14,7 @@ namespace weft::train {
 /// it is fetched. All ranks must make the same calls. Calls throw DistributedError.
 class WeightExchange {
  public:
-  /// Both must outlive the exchange. Releases the weights of the layers with Sharding::kAll.
+  /// Both must outlive the exchange.
   WeightExchange(FlatParameters& flat_parameters, ProcessGroup& group);
 
   /// After an update of the owned weights: copies them to all ranks, except for layers that are

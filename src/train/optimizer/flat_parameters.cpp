@@ -35,19 +35,23 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
   assign_offsets(shard);
   const at::NoGradGuard no_grad;
   const auto options = entries_.front().parameter.options().requires_grad(false);
-  auto flat = at::zeros({size_}, options.dtype(at::kFloat));
-  for (const auto& entry : entries_) {
-    parameter_view(flat, entry).copy_(entry.parameter);
-  }
-  master_ = owned_part(flat);
+  const auto zeros = [&](int64_t size, at::ScalarType type) {
+    return at::zeros({size}, options.dtype(type));
+  };
+  const auto whole = shards_weights() ? at::Tensor() : zeros(size_, compute_type);
+  const bool has_own_master = layout_.is_sharded() || compute_type != at::kFloat;
+  master_ = has_own_master ? zeros(layout_.owned_size(), at::kFloat) : whole;
   if (compute_type != at::kFloat) {
-    flat = flat.to(compute_type);
-    compute_ = owned_part(flat);
+    compute_ = layout_.is_sharded() ? zeros(layout_.owned_size(), compute_type) : whole;
   }
   if (!layout_.is_sharded() || shard.sharding == Sharding::kOptimizer) {
-    gradient_ = at::zeros({trained_size_}, options.dtype(compute_type));
+    gradient_ = zeros(trained_size_, compute_type);
   }
-  bind(flat);
+  for (const auto& each : layout_.ranges()) {
+    weights_.push_back(whole.defined() ? whole.narrow(0, each.range.begin, each.range.count)
+                                       : zeros(each.range.count, compute_type));
+    bind(each);
+  }
 }
 
 FlatParameters::FlatParameters(torch::nn::Module& module,
@@ -144,18 +148,6 @@ void FlatParameters::add_slices() {
   }
 }
 
-at::Tensor FlatParameters::owned_part(const at::Tensor& flat) const {
-  if (!layout_.is_sharded()) {
-    return flat;
-  }
-  auto result = at::empty({layout_.owned_size()}, flat.options());
-  for (const auto& owned : layout_.owned()) {
-    result.narrow(0, owned.begin, owned.range.count)
-        .copy_(flat.narrow(0, owned.range.begin, owned.range.count));
-  }
-  return result;
-}
-
 // Assigns offsets and segments to the trained parameters of one group that decay, or to those that
 // do not; returns their end.
 int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t begin) {
@@ -201,20 +193,33 @@ int64_t FlatParameters::append_frozen(bool decays, int64_t begin) {
   return end;
 }
 
-void FlatParameters::bind(const at::Tensor& weights) {
-  for (const auto& each : layout_.ranges()) {
-    const auto part = weights.narrow(0, each.range.begin, each.range.count);
-    weights_.push_back(shards_weights() ? part.clone() : part);
-  }
+// Moves the parameters of the range into the buffers, one by one: of a large model there should be
+// no second copy at any time.
+void FlatParameters::bind(const UnitRange& range) {
+  const auto& weights = weights_.back();
+  const int64_t first = range.range.begin;
   for (auto& entry : entries_) {
-    const auto range = layout_.range_at(entry.begin);
-    entry.parameter.set_data(
-        weights_[range]
-            .narrow(0, entry.begin - layout_.ranges()[range].range.begin, entry.count)
-            .view(entry.parameter.sizes()));
+    if (intersection(range.range, {.begin = entry.begin, .count = 1}).count == 0) {
+      continue;
+    }
+    const auto values = entry.parameter.detach().flatten().to(at::kFloat);
+    for (const auto& part : owned_parts(entry)) {
+      const auto own = values.narrow(0, part.range.begin, part.range.count);
+      master_.narrow(0, part.begin, part.range.count).copy_(own);
+      if (compute_.defined()) {
+        compute_.narrow(0, part.begin, part.range.count).copy_(own);
+      }
+    }
+    auto view = weights.narrow(0, entry.begin - first, entry.count).view(entry.parameter.sizes());
+    view.copy_(entry.parameter);
+    entry.parameter.set_data(view);
     if (entry.is_trained && gradient_.defined()) {
       entry.parameter.mutable_grad() = parameter_view(gradient_, entry);
     }
+  }
+  const auto& unit = layout_.units()[range.unit];
+  if (shards_weights() && !unit.name.empty() && unit.ranges.back() + 1 == weights_.size()) {
+    release(unit);
   }
 }
 

@@ -147,8 +147,7 @@ class FlatParameters {
   int64_t append_frozen(bool decays, int64_t begin);
   ShardLayout make_layout(const ShardOptions& shard) const;
   void add_slices();
-  at::Tensor owned_part(const at::Tensor& flat) const;
-  void bind(const at::Tensor& weights);
+  void bind(const UnitRange& range);
 
   std::vector<ParameterEntry> entries_;
   std::vector<ParameterSegment> segments_;

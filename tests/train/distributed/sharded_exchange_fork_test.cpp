@@ -78,7 +78,9 @@ std::string exchanged(ProcessGroup& group, Sharding sharding, bool sends_early) 
   auto flat = flat_of(module, sharding, group);
   GradientExchange exchange(flat, group);
   exchange.begin(flat.gradient());
+  WeightExchange weights(flat, group);
   for (const auto& unit : flat.layout().units()) {
+    weights.fetch(unit);
     exchange.allocate(unit);
   }
   module.loss(group.rank()).backward();
