@@ -1,5 +1,6 @@
 #include "train/run/train.h"
 
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "cli/train/train.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
+#include "config/duration.h"
 #include "config/section.h"
 #include "formats/json.h"
 #include "train/distributed/launch_environment.h"
@@ -68,11 +70,12 @@ void require_one_process(const Arguments& parsed, const train::LaunchEnvironment
   }
 }
 
-std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch) {
-  if (launch.world_size > 1) {
-    log::set_rank(launch.rank);
-  }
-  auto group = train::ProcessGroup::join(launch);
+std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
+                                                const config::Duration& timeout) {
+  const std::chrono::duration<double> seconds(timeout.amount *
+                                              config::seconds_in(timeout.unit).value());
+  auto group = train::ProcessGroup::join(
+      launch, {.timeout = std::chrono::ceil<std::chrono::milliseconds>(seconds)});
   if (launch.world_size > 1) {
     log::info(str_cat("[run] ", launch.world_size, " ranks",
                       launch.launcher.empty() ? "" : ", started by " + launch.launcher));
@@ -117,6 +120,9 @@ int run_train(std::vector<std::string> arguments) {
     log::set_level(log::Level::kDebug);
   }
   const auto launch = train::read_launch_environment();
+  if (launch.world_size > 1) {
+    log::set_rank(launch.rank);
+  }
   require_one_process(parsed, launch);
   if (parsed.has("reproduce")) {
     return run_reproduce(parsed);
@@ -158,7 +164,7 @@ int run_train(std::vector<std::string> arguments) {
   }
   auto request = request_of(parsed.get("resume", "auto"));
   request.allows_changed_data = parsed.has("allow-changed-data");
-  const auto group = join_ranks(launch);
+  const auto group = join_ranks(launch, config.train.ranks.timeout);
   request.group = group.get();
   train::run_training(config, request);
   return 0;

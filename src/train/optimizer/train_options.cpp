@@ -234,6 +234,18 @@ RanksOptions read_ranks(config::Section section) {
                       {.help = "Whether ranks send the gradients of a layer while the backward "
                                "pass continues. auto: if the ranks are on several machines. The "
                                "result is the same."});
+  section.read("timeout", options.timeout,
+               {.help = "Time after which a rank that does not answer ends the run on all ranks: "
+                        "`90 seconds`, `5 minutes`. Work that rank 0 does alone is not limited."});
+  if (!config::seconds_in(options.timeout.unit)) {
+    section.report("timeout", str_cat(config::to_string(options.timeout),
+                                      ", must be a time, as `90 seconds` or `5 minutes`"));
+  }
+  section.read(
+      "check_every", options.check_every,
+      {.help = "Interval at which the ranks compare checksums of their weights, which must "
+               "be equal; they also do before each save. A difference (a faulty memory) "
+               "ends the run. `never`: only before saves."});
   section.reject_unread();
   return options;
 }

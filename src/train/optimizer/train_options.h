@@ -65,6 +65,8 @@ enum class Overlap { kAuto, kAlways, kNever };
 struct RanksOptions {
   Sharding shard = Sharding::kNone;
   Overlap overlap = Overlap::kAuto;
+  config::Duration timeout = {.amount = 5, .unit = config::DurationUnit::kMinutes};
+  std::optional<config::Duration> check_every = config::Duration{.amount = 100};  // nullopt: never
 };
 
 /// `train:`

@@ -228,8 +228,8 @@ void train_from(const RunConfig& config,
   require_same_run(group, record);
   record_start(config, request, record, from);
   log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));
-  if (const auto warning =
-          check_run_length(config.train, [&] { return trainer.steps_per_epoch(); })) {
+  const auto warning = check_run_length(config.train, [&] { return trainer.steps_per_epoch(); });
+  if (warning && group.is_main()) {
     log::warning("[run] " + *warning);
   }
   trainer.run(request.on_step);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "train/distributed/replica_check.h"
 #include "train/optimizer/parameter_groups.h"
 
 namespace weft::train {
@@ -291,6 +292,10 @@ void Trainer::after_step(const TrainingProgress& before) {
     evaluate_now();
     is_best = options_.group->any(EvaluationDriver::is_best_at_this_step(state_));
   }
+  const auto& check_every = config_.train.ranks.check_every;
+  if (check_every && is_due(before, state_.progress, *check_every)) {
+    check_replicas(flat_parameters_, *options_.group);
+  }
   if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
     log_.write(state_, *components_.objective);
   }
@@ -320,6 +325,7 @@ void Trainer::evaluate_now() {
 void Trainer::prepare_save() {
   checkpoints_.finish(state_);
   options_.group->barrier("the last save");
+  check_replicas(flat_parameters_, *options_.group);
   state_.progress.minutes = minutes_now();
   log_.sync();
 }

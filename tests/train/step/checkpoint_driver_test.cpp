@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "support/config.h"
 
 namespace weft::train {
 namespace {
 
 std::string warning_about(int64_t checkpoint_bytes, int64_t missing, int64_t free) {
+  log::set_level(log::Level::kInfo);
   testing::internal::CaptureStderr();
   check_disk_space("run", checkpoint_bytes, missing, free);
   return testing::internal::GetCapturedStderr();
