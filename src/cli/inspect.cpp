@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "objectives/objective.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/cost/cost.h"
+#include "train/cost/rank_plan.h"
 #include "train/run/device.h"
 #include "train/run/run_config.h"
 #include "train/step/run_components.h"
@@ -172,6 +174,32 @@ void print_memory(const train::Cost& cost, double program, bool may_run_on_gpu) 
   }
 }
 
+/// How many ranks a large model needs, by the memory of each. A power of two.
+void print_ranks(const train::Cost& cost) {
+  constexpr double kLargeModel = 16e9;
+  constexpr std::array<int, 5> kMemories = {24, 40, 80, 141, 192};  // GB
+  if (cost.total_bytes() < kLargeModel) {
+    return;
+  }
+  const double activations = cost.step ? cost.step->activation_bytes() : 0;
+  std::cout << "\nRanks needed, by the memory of each"
+            << (cost.step ? "" : " (without activations)") << "\n";
+  std::string header;
+  for (const auto& [name, sharding] : train::sharding_choices()) {
+    header += str_cat(std::setw(16), name);
+  }
+  print_inspect_line("train.ranks.shard", header);
+  for (const int memory : kMemories) {
+    std::string row;
+    for (const auto& [name, sharding] : train::sharding_choices()) {
+      const auto ranks =
+          train::least_ranks(cost.rank_plan_sizes, sharding, memory * 1e9 - activations);
+      row += str_cat(std::setw(16), ranks ? std::to_string(*ranks) : "too large");
+    }
+    print_inspect_line(str_cat(memory, " GB"), row);
+  }
+}
+
 void print_work(const train::Cost& cost, int64_t length) {
   std::cout << "\nComputation per token, at " << length << " tokens per sequence\n";
   const auto text = [&](double train::StepCost::*flops) {
@@ -223,6 +251,7 @@ void inspect_config(const std::string& path,
     std::cout << "\n" << precision << "\n";
     print_work(cost, length);
     print_memory(cost, program, may_run_on_gpu);
+    print_ranks(cost);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "train/run/train.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "config/duration.h"
 #include "config/section.h"
 #include "formats/json.h"
+#include "train/cost/rank_plan.h"
 #include "train/distributed/launch_environment.h"
 #include "train/distributed/process_group.h"
 #include "train/run/run_config.h"
@@ -33,7 +35,44 @@ train::TrainRequest request_of(const std::string& resume) {
   return {.resume = train::Resume::kFrom, .from = resume};
 }
 
-void print_forecast(const train::DryRunReport& forecast) {
+constexpr std::array<double, 5> kLinks = {1, 10, 25, 100, 400};  // Gbit/s
+constexpr double kUsableLink = 0.92;                             // part of the line rate
+
+/// Memory, traffic and step times on several ranks, on machines like this one; returns the same for
+/// the JSON of the forecast.
+formats::Json print_rank_plan(const train::DryRunReport& forecast, int ranks) {
+  const double tokens = static_cast<double>(forecast.step_tokens) / ranks;
+  log::info(str_cat("[forecast] ", ranks, " machines like this one with a rank each, ",
+                    with_commas(std::llround(tokens)), " tokens per rank and step; overlapped"));
+  auto json = formats::Json::array();
+  for (const auto& [name, sharding] : train::sharding_choices()) {
+    const auto& sizes = forecast.rank_plan_sizes;
+    const double memory =
+        train::rank_state_bytes(sizes, sharding, ranks) + static_cast<double>(forecast.other_bytes);
+    const double sent = train::rank_network_bytes(sizes, sharding, ranks);
+    formats::Json row = {{"shard", name},
+                         {"memory_bytes", std::llround(memory)},
+                         {"network_bytes_per_step", std::llround(sent)}};
+    log::info(str_cat("[forecast] shard: ", name, ": at most ", format_bytes(memory),
+                      " per rank, sends ", format_bytes(sent), " per step"));
+    for (const double link : kLinks) {
+      const auto step = train::estimate_step(sizes, sharding, ranks, forecast.step_seconds / ranks,
+                                             tokens, link * kUsableLink * 1e9 / 8);
+      log::info(str_cat("[forecast]   at ", link, " Gbit/s: ", std::llround(1e3 * step.seconds),
+                        " ms, efficiency ", std::llround(100 * step.efficiency), " %; 95 % from ",
+                        with_commas(std::llround(step.tokens_for_95_percent)), " tokens per rank"));
+      row["links"].push_back(
+          {{"gigabits_per_second", link},
+           {"seconds_per_step", step.seconds},
+           {"efficiency", step.efficiency},
+           {"tokens_per_rank_for_95_percent", std::llround(step.tokens_for_95_percent)}});
+    }
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
+void print_forecast(const train::DryRunReport& forecast, int ranks) {
   log::info(str_cat("[forecast] ", with_commas(forecast.parameters), " parameters, ",
                     forecast.precision, " on ", forecast.device, ": ",
                     with_commas(forecast.step_tokens), " tokens per step, ",
@@ -56,6 +95,9 @@ void print_forecast(const train::DryRunReport& forecast) {
   json["checkpoint_bytes"] = forecast.checkpoint_bytes;
   json["save_seconds"] = forecast.save_seconds;
   json["free_disk_bytes"] = forecast.free_disk_bytes;
+  if (ranks > 1) {
+    json["ranks"] = print_rank_plan(forecast, ranks);
+  }
   std::cout << json.dump() << "\n";
 }
 
@@ -94,6 +136,9 @@ void declare_training(Arguments& arguments) {
       .flag("dry-run",
             "Run one step and one save in a temporary directory, then report expected time and "
             "memory")
+      .value("ranks", "N",
+             "With --dry-run: also report memory, traffic and time of a step on N machines like "
+             "this one")
       .flag("verbose", "Also show checksums of config, data, tokenizer and initial weights");
 }
 
@@ -158,8 +203,13 @@ int run_train(std::vector<std::string> arguments) {
           " works only with --seeds, --folds or a grid; use `weft evaluate` for a single run"));
     }
   }
+  if (parsed.has("ranks") && !parsed.has("dry-run")) {
+    throw UsageError(
+        "weft train: --ranks works only with --dry-run; `weft launch --ranks N -- "
+        "train CONFIG` trains on several ranks");
+  }
   if (parsed.has("dry-run")) {
-    print_forecast(train::dry_run(config));
+    print_forecast(train::dry_run(config), static_cast<int>(parsed.integer("ranks", 1, 1, 4096)));
     return 0;
   }
   auto request = request_of(parsed.get("resume", "auto"));

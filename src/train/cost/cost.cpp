@@ -21,11 +21,6 @@ namespace {
 
 constexpr double kMaxFlops = 5e10;  // of one measured micro-batch: about a second on a few cores
 
-std::string replaced(std::string text, char from, char to) {
-  std::replace(text.begin(), text.end(), from, to);
-  return text;
-}
-
 /// A module with the parameters of another as meta tensors: these have a shape, but no memory.
 class ParameterShapes : public torch::nn::Module {
  public:
@@ -37,9 +32,22 @@ class ParameterShapes : public torch::nn::Module {
       if (!shape.defined()) {
         shape = at::empty(parameter.sizes(), parameter.options().device(at::kMeta));
       }
-      // A registered name must not contain a dot.
-      register_parameter(replaced(item.key(), '.', '/'), shape, parameter.requires_grad());
+      torch::nn::Module* owner = this;
+      auto names = split(item.key(), '.');
+      for (; names.size() > 1; names.erase(names.begin())) {
+        owner = &child_of(*owner, std::string(names.front()));
+      }
+      owner->register_parameter(std::string(names.front()), shape, parameter.requires_grad());
     }
+  }
+
+ private:
+  static torch::nn::Module& child_of(torch::nn::Module& module, const std::string& name) {
+    const auto children = module.named_children();
+    const auto* const child = children.find(name);
+    return child != nullptr
+               ? **child
+               : *module.register_module(name, std::make_shared<torch::nn::Module>());
   }
 };
 
@@ -47,14 +55,8 @@ class ParameterShapes : public torch::nn::Module {
 struct StateShapes {
   StateShapes(models::Model& model, const OptimizerOptions& options, at::ScalarType precision)
       : shapes(model),
-        flat_parameters(shapes, precision, settings_of(parameter_settings(options, model))),
+        flat_parameters(shapes, precision, parameter_settings(options, model)),
         optimizer(options, flat_parameters) {}
-
-  static ParameterSettingsFunction settings_of(const ParameterSettingsFunction& settings) {
-    return [settings](const std::string& name, const at::Tensor& parameter) {
-      return settings(replaced(name, '/', '.'), parameter);
-    };
-  }
 
   ParameterShapes shapes;
   FlatParameters flat_parameters;
@@ -94,6 +96,9 @@ void add_state(const RunConfig& config, StateShapes& state, at::ScalarType preci
   if (config.train.ema.decay) {
     cost.ema_bytes = bytes_of(EmaWeights(config.train.ema, flat).values());
   }
+  cost.rank_plan_sizes =
+      rank_plan_sizes(flat, static_cast<int64_t>(state.optimizer.moments().size()),
+                      config.train.ema.decay.has_value());
   cost.teacher_bytes = teacher_bytes(config, precision);
   if (config.train.saves_async) {
     cost.save_bytes = bytes_of(flat.master()) + cost.optimizer_bytes + cost.ema_bytes;

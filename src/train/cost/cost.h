@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 
+#include "train/cost/rank_plan.h"
 #include "train/cost/step_probe.h"
 #include "train/run/run_config.h"
 
@@ -21,9 +22,10 @@ struct Cost {
   double copy_bytes = 0;           // the bf16 copy alone
   double gradient_bytes = 0;
   double optimizer_bytes = 0;
-  double ema_bytes = 0;          // moving average of the weights
-  double teacher_bytes = 0;      // weights of the teacher
-  double save_bytes = 0;         // copy that is written in the background
+  double ema_bytes = 0;      // moving average of the weights
+  double teacher_bytes = 0;  // weights of the teacher
+  double save_bytes = 0;     // copy that is written in the background
+  RankPlanSizes rank_plan_sizes;
   std::optional<StepCost> step;  // nullopt: not measured
   std::string why_not_measured;  // if there is no `step`
 

@@ -252,6 +252,8 @@ RanksOptions read_ranks(config::Section section) {
 
 }  // namespace
 
+const config::Choices<Sharding>& sharding_choices() { return kSharding; }
+
 TrainOptions read_train_options(config::Section& section,
                                 const objectives::TrainingDefaults& defaults) {
   TrainOptions options;

@@ -114,6 +114,9 @@ struct RunOptions {
   int64_t keep_last = 2;  // newest checkpoints to keep
 };
 
+/// The values of `train.ranks.shard` by name.
+const config::Choices<Sharding>& sharding_choices();
+
 /// Reads `train:`; `defaults` replace those above. Throws config::Error.
 TrainOptions read_train_options(config::Section& section,
                                 const objectives::TrainingDefaults& defaults = {});

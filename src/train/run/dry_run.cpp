@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -63,6 +64,13 @@ DryRunReport dry_run(const RunConfig& config) {
   report.steps = std::llround(std::ceil(steps));
   report.total_seconds = steps * report.step_seconds;
   report.memory_bytes = peak_memory();
+  report.rank_plan_sizes = rank_plan_sizes(
+      trainer.flat_parameters(), static_cast<int64_t>(trainer.optimizer().moments().size()),
+      config.train.ema.decay.has_value());
+  report.other_bytes = std::max<int64_t>(
+      report.memory_bytes -
+          std::llround(rank_state_bytes(report.rank_plan_sizes, Sharding::kNone, 1)),
+      0);
   if (config.train.saves_async) {
     report.memory_bytes += snapshot_bytes(trainer.checkpoint_parts());
   }

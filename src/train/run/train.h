@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/cost/rank_plan.h"
 #include "train/distributed/process_group.h"
 #include "train/run/run_config.h"
 #include "train/run/run_record.h"
@@ -47,6 +48,8 @@ struct DryRunReport {
   double total_seconds = 0;     // without evaluation
   int64_t memory_bytes = 0;     // peak, plus the copy for a background save
   int64_t free_disk_bytes = 0;  // where the run directory will be
+  RankPlanSizes rank_plan_sizes;
+  int64_t other_bytes = 0;  // of memory_bytes, what is neither weights nor kept from step to step
 };
 
 /// `weft train --dry-run`: one step and one save in a temporary directory, which is removed.
