@@ -299,6 +299,41 @@ INSTANTIATE_TEST_SUITE_P(Of,
                          ::testing::Values("optimizer", "gradients", "all"),
                          [](const auto& test) { return test.param; });
 
+TEST(RankPlan, DryRunEstimatesSeveralRanks) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto done = test::weft({"train", config, "--dry-run", "--ranks", "4"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto rows = nlohmann::json::parse(done.out)["ranks"];
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0]["shard"], "none");
+  EXPECT_EQ(rows[3]["shard"], "all");
+  EXPECT_LT(rows[1]["memory_bytes"], rows[0]["memory_bytes"]);
+  EXPECT_EQ(rows[0]["network_bytes_per_step"], rows[1]["network_bytes_per_step"]);  // in fp32
+  double before = 0;
+  for (const auto& link : rows[0]["links"]) {
+    EXPECT_GT(link["efficiency"], before) << "a faster link must not be slower";
+    before = link["efficiency"];
+  }
+  EXPECT_NE(done.err.find("shard: all: at most "), std::string::npos) << done.err;
+  EXPECT_EQ(test::weft({"train", config, "--ranks", "4"}).status, 2);
+}
+
+TEST(RankPlan, InspectTellsHowManyRanksALargeModelNeeds) {
+  const test::TemporaryDirectory work;
+  auto text = test::contents(write_config(work, "bf16"));
+  text = "model: {preset: llama-2-7b}\n" + text.substr(text.find("tokenizer:"));
+  text = test::filled(text, "{type: mlm}", "{type: causal}");
+  text = test::filled(text, "{type: wordpiece,", "{type: unigram,");
+  test::write(work / "large.yaml", text);
+  const auto done = test::weft({"inspect", work / "large.yaml"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto at = done.out.find("Ranks needed, by the memory of each");
+  ASSERT_NE(at, std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("too large", at), std::string::npos);  // unsharded in 24 GB
+  EXPECT_NE(done.out.find("192 GB", at), std::string::npos);
+}
+
 TEST(LaunchedRun, RefusesWhatRunsInOneProcess) {
   const auto message = [](const std::vector<std::string>& arguments) {
     return test::weft(arguments).err;
