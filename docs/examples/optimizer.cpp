@@ -39,6 +39,7 @@ void update_rmsprop(const RmspropOptions& options, const weft::train::SegmentUpd
 
 int main(int argc, char** argv) {
   weft::train::register_optimizer(weft::train::define_optimizer(
-      {.name = "rmsprop", .state = {"mean_square"}, .is_elementwise = true}, read_rmsprop, update_rmsprop));
+      {.name = "rmsprop", .state = {"mean_square"}, .is_elementwise = true}, read_rmsprop,
+      update_rmsprop));
   return weft::run(argc, argv);
 }

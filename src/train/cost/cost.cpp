@@ -45,9 +45,8 @@ class ParameterShapes : public torch::nn::Module {
   static torch::nn::Module& child_of(torch::nn::Module& module, const std::string& name) {
     const auto children = module.named_children();
     const auto* const child = children.find(name);
-    return child != nullptr
-               ? **child
-               : *module.register_module(name, std::make_shared<torch::nn::Module>());
+    return child != nullptr ? **child
+                            : *module.register_module(name, std::make_shared<torch::nn::Module>());
   }
 };
 
