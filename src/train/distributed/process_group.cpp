@@ -17,6 +17,7 @@
 #include "base/string_util.h"
 #include "train/distributed/failure_report.h"
 #include "train/distributed/rendezvous.h"
+#include "train/distributed/slices.h"
 
 namespace weft::train {
 namespace {
@@ -50,34 +51,6 @@ Connections connect(const LaunchEnvironment& environment, milliseconds timeout) 
   return {meeting, c10::make_intrusive<c10d::ProcessGroupGloo>(
                        c10::make_intrusive<c10d::PrefixStore>("gloo", meeting.store),
                        environment.rank, environment.world_size, options)};
-}
-
-// Gloo would silently compute wrong sums of others.
-void check_slice(const at::Tensor& slice) {
-  TORCH_CHECK(slice.dim() == 1 && slice.is_contiguous(),
-              "ProcessGroup expects a contiguous slice (N), got sizes ", slice.sizes(),
-              ", strides ", slice.strides());
-}
-
-void check_parts(const at::Tensor& slice, int64_t part, int ranks) {
-  check_slice(slice);
-  TORCH_CHECK(part * ranks >= slice.numel(), "ProcessGroup: ", ranks, " parts of ", part,
-              " elements do not cover ", slice.numel());
-}
-
-/// Adds the rows in order, 16-bit types in fp32; may overwrite the first row. (R, N) -> (N)
-at::Tensor ordered_sum(const at::Tensor& rows) {
-  const bool is_short = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
-  auto total = is_short ? rows.select(0, 0).to(at::kFloat) : rows.select(0, 0);
-  for (int64_t row = 1; row < rows.size(0); ++row) {
-    total.add_(rows.select(0, row));
-  }
-  return total;
-}
-
-/// Elements of a slice that belong to the rank.
-int64_t count_of(const at::Tensor& slice, int64_t part, int rank) {
-  return std::clamp<int64_t>(slice.numel() - rank * part, 0, part);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "train/distributed/step_exchange.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "formats/json.h"
 
@@ -47,6 +48,34 @@ void add(const std::string& bytes, StepOutcome& all) {
 }
 
 }  // namespace
+
+std::vector<Share> shares_of(const std::vector<int64_t>& ranks,
+                             const ProcessGroup& group,
+                             bool are_equal) {
+  std::vector<std::vector<Share>> by_rank(static_cast<std::size_t>(group.size()));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    by_rank.at(static_cast<std::size_t>(ranks[i])).push_back({.index = i});
+  }
+  auto shares = by_rank[static_cast<std::size_t>(group.rank())];
+  const auto longest =
+      std::max_element(by_rank.begin(), by_rank.end(),
+                       [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  while (are_equal && shares.size() < longest->size()) {
+    shares.push_back({.index = (*longest)[shares.size()].index, .is_own = false});
+  }
+  return shares;
+}
+
+void add_sums(const MicroBatchLosses& micro_batch,
+              std::map<std::string, double>& auxiliary_losses,
+              std::vector<double>& running_sums) {
+  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
+    auxiliary_losses[name] += loss;
+  }
+  running_sums.resize(std::max(running_sums.size(), micro_batch.running_sums.size()), 0);
+  std::transform(micro_batch.running_sums.begin(), micro_batch.running_sums.end(),
+                 running_sums.begin(), running_sums.begin(), std::plus<>());
+}
 
 StepOutcome exchange_outcomes(ProcessGroup& group, const StepOutcome& mine) {
   StepOutcome all;

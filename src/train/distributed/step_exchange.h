@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,6 +34,23 @@ struct StepOutcome {
 
   bool is_complete() const { return !shortage && !is_stopped; }
 };
+
+/// A micro-batch that a rank computes.
+struct Share {
+  std::size_t index = 0;  // of the micro-batch
+  bool is_own = true;     // false: another rank computes it as well, and counts it
+};
+
+/// The micro-batches of this rank; `ranks`: which rank each belongs to. `are_equal`: all ranks
+/// compute as many, as they exchange gradients after each one.
+std::vector<Share> shares_of(const std::vector<int64_t>& ranks,
+                             const ProcessGroup& group,
+                             bool are_equal);
+
+/// Adds auxiliary losses and running sums of a micro-batch to those of the step.
+void add_sums(const MicroBatchLosses& micro_batch,
+              std::map<std::string, double>& auxiliary_losses,
+              std::vector<double>& running_sums);
 
 /// Exchanges the outcomes of all ranks, so that each has the whole step: all micro-batches in
 /// order, the shortage of the smallest micro-batch, and whether any rank was stopped. Throws

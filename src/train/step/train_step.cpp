@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -32,17 +31,6 @@ constexpr double kLargestNorm = 1e18;
 // and a decay that only shrinks weights never makes them grow.
 constexpr double kSafeLr = 1e3;
 constexpr double kSafeDecay = 2;
-
-void add_results(const MicroBatchLosses& micro_batch, StepResult& result) {
-  result.loss += micro_batch.loss;
-  for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
-    result.auxiliary_losses[name] += loss;
-  }
-  result.running_sums.resize(std::max(result.running_sums.size(), micro_batch.running_sums.size()),
-                             0);
-  std::transform(micro_batch.running_sums.begin(), micro_batch.running_sums.end(),
-                 result.running_sums.begin(), result.running_sums.begin(), std::plus<>());
-}
 
 }  // namespace
 
@@ -85,7 +73,8 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   const auto outcome = exchange_outcomes(*options_.group, mine);
   throw_if_incomplete(outcome);
   for (const auto& micro_batch : outcome.micro_batches) {
-    add_results(micro_batch, result);
+    result.loss += micro_batch.loss;
+    add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
   auto squares = kernels::sums_of_squares(gradient_);
   const auto sums = gather_blocks(flat_parameters_.layout(), *options_.group, squares.sums);
@@ -115,23 +104,8 @@ MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micr
   return numbers;
 }
 
-/// This rank's micro-batches. If ranks exchange gradients after each one, all of them compute as
-/// many.
-std::vector<TrainStep::Share> TrainStep::shares_of(const data::StepBatches& batches) const {
-  std::vector<std::vector<Share>> by_rank(static_cast<std::size_t>(options_.group->size()));
-  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
-    by_rank.at(static_cast<std::size_t>(batches.ranks[i])).push_back({.index = i});
-  }
-  auto shares = by_rank[static_cast<std::size_t>(options_.group->rank())];
-  if (shards_gradients()) {
-    const auto longest =
-        std::max_element(by_rank.begin(), by_rank.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    while (shares.size() < longest->size()) {
-      shares.push_back({.index = (*longest)[shares.size()].index, .is_own = false});
-    }
-  }
-  return shares;
+std::vector<Share> TrainStep::shares_of(const data::StepBatches& batches) const {
+  return train::shares_of(batches.ranks, *options_.group, shards_gradients());
 }
 
 /// Advances the context past all micro-batches, so that random numbers do not depend on ranks.
@@ -150,8 +124,7 @@ StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
   std::vector<MicroBatchLoss> losses;
   std::vector<int64_t> indices;
   const auto shares = shares_of(batches);
-  for (const auto& share : shares) {
-    // A resumed process computes the step again.
+  for (const auto& share : shares) {  // a resumed process computes a stopped step again
     outcome.is_stopped = !shards_gradients() && !indices.empty() && stop_requested();
     if (outcome.is_stopped) {
       break;
@@ -321,8 +294,7 @@ void TrainStep::allocate_sum() {
                                         flat_parameters_.gradient().options().dtype(at::kFloat));
 }
 
-// Accumulates gradients of micro-batches in fp32, and zeroes `gradient`. Between steps the sum is
-// zero.
+// Accumulates gradients in fp32, and zeroes `gradient`. Between steps the sum is zero.
 void TrainStep::add_to_sum(const at::Tensor& gradient) {
   if (!sum_.defined()) {
     allocate_sum();

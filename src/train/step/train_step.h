@@ -111,11 +111,6 @@ class TrainStep {
   MicroBatchLoss backward(const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
-  /// A micro-batch that this rank computes.
-  struct Share {
-    std::size_t index = 0;  // of the micro-batch
-    bool is_own = true;     // false: another rank computes it as well, and counts it
-  };
   std::vector<Share> shares_of(const data::StepBatches& batches) const;
   static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);
   StepOutcome compute_share(const data::StepBatches& batches,
