@@ -78,20 +78,27 @@ at::Tensor recompute_block(const Block& block,
 }
 
 /// No recomputation while attention is recorded, so that each block runs once.
+at::Tensor run_or_recompute(const Block& block,
+                            const BlockFunction& run,
+                            const at::Tensor& x,
+                            const ForwardContext& context) {
+  if (!context.recomputes_layers || !at::GradMode::is_enabled() ||
+      context.attention_recorder != nullptr) {
+    return run(x, context);
+  }
+  return recompute_block(block, run, x, context);
+}
+
 at::Tensor run_block(const Block& block,
                      const BlockFunction& run,
                      const at::Tensor& x,
                      const ForwardContext& context) {
   auto* const hook = BlockHook::current();
-  const auto hooked = hook == nullptr ? run : with_hook(*hook, block, run);
-  if (hook != nullptr) {
-    call_after_backward(*hook, block, x);
+  if (hook == nullptr) {
+    return run_or_recompute(block, run, x, context);
   }
-  if (!context.recomputes_layers || !at::GradMode::is_enabled() ||
-      context.attention_recorder != nullptr) {
-    return hooked(x, context);
-  }
-  return recompute_block(block, hooked, x, context);
+  call_after_backward(*hook, block, x);
+  return run_or_recompute(block, with_hook(*hook, block, run), x, context);
 }
 
 }  // namespace

@@ -95,9 +95,7 @@ void add_state(const RunConfig& config, StateShapes& state, at::ScalarType preci
   if (config.train.ema.decay) {
     cost.ema_bytes = bytes_of(EmaWeights(config.train.ema, flat).values());
   }
-  cost.rank_plan_sizes =
-      rank_plan_sizes(flat, static_cast<int64_t>(state.optimizer.moments().size()),
-                      config.train.ema.decay.has_value());
+  cost.rank_plan_sizes = rank_plan_sizes(flat, state.optimizer, config.train.ema.decay.has_value());
   cost.teacher_bytes = teacher_bytes(config, precision);
   if (config.train.saves_async) {
     cost.save_bytes = bytes_of(flat.master()) + cost.optimizer_bytes + cost.ema_bytes;

@@ -17,23 +17,23 @@ double bytes_in_flight(const RankPlanSizes& sizes) {
   return std::min(kMostInFlight, 2 * kFp32 * sizes.trained_elements);
 }
 
-/// What a sharded run divides in any case, in bytes of all ranks together.
-double divided_bytes(const RankPlanSizes& sizes) {
-  const double master = kFp32 + (sizes.is_bf16 ? kBf16 : 0);
-  const double trained = kFp32 * (1 + static_cast<double>(sizes.moments) + (sizes.has_ema ? 1 : 0));
-  return master * sizes.elements + trained * sizes.trained_elements;
+/// Master weights with their bf16 copy, optimizer state and average.
+double owned_bytes(const RankPlanSizes& sizes) {
+  const double weights = kFp32 + (sizes.is_bf16 ? kBf16 : 0);
+  const double state = kFp32 * (static_cast<double>(sizes.moments) + (sizes.has_ema ? 1 : 0));
+  return weights * sizes.elements + state * sizes.trained_elements;
 }
 
 }  // namespace
 
 RankPlanSizes rank_plan_sizes(const FlatParameters& flat_parameters,
-                              int64_t moments,
+                              const Optimizer& optimizer,
                               bool has_ema) {
   const auto& layout = flat_parameters.layout();
   RankPlanSizes sizes{.elements = static_cast<double>(flat_parameters.size()),
                       .trained_elements = static_cast<double>(flat_parameters.trained_size()),
                       .units = static_cast<int64_t>(layout.units().size()),
-                      .moments = moments,
+                      .moments = static_cast<int64_t>(optimizer.moments().size()),
                       .is_bf16 = flat_parameters.compute().defined(),
                       .has_ema = has_ema};
   for (const auto& unit : layout.units()) {
@@ -51,12 +51,11 @@ double rank_state_bytes(const RankPlanSizes& sizes, Sharding sharding, int ranks
   const double compute = compute_bytes(sizes);
   const double sum = sizes.is_bf16 && ranks > 1 ? kFp32 * sizes.trained_elements : 0;
   if (sharding == Sharding::kNone || ranks == 1) {
-    const double copy = sizes.is_bf16 ? kBf16 * sizes.elements : 0;
-    const double state = kFp32 * (static_cast<double>(sizes.moments) + (sizes.has_ema ? 1 : 0));
-    return kFp32 * sizes.elements + copy + (compute + state) * sizes.trained_elements + sum +
+    return owned_bytes(sizes) + compute * sizes.trained_elements + sum +
            (ranks > 1 ? bytes_in_flight(sizes) : 0);
   }
-  double bytes = divided_bytes(sizes) / ranks + bytes_in_flight(sizes);
+  const double summed = kFp32 * sizes.trained_elements;  // gradients of the owned elements
+  double bytes = (owned_bytes(sizes) + summed) / ranks + bytes_in_flight(sizes);
   if (sharding == Sharding::kAll) {
     bytes += compute * (sizes.outside_layers + 2 * sizes.largest_layer);
   } else {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "train/optimizer/flat_parameters.h"
+#include "train/optimizer/optimizer.h"
 #include "train/optimizer/shard_layout.h"
 
 namespace weft::train {
@@ -21,7 +22,9 @@ struct RankPlanSizes {
 };
 
 /// Sizes of these flat parameters, which may be without memory (on the meta device).
-RankPlanSizes rank_plan_sizes(const FlatParameters& flat_parameters, int64_t moments, bool has_ema);
+RankPlanSizes rank_plan_sizes(const FlatParameters& flat_parameters,
+                              const Optimizer& optimizer,
+                              bool has_ema);
 
 /// Bytes of weights, gradients, optimizer state and average on each rank, if each computes one
 /// micro-batch per step; without activations. With one rank, of an unsharded run.

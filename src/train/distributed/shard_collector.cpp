@@ -20,7 +20,7 @@ constexpr int64_t kDone = -1;
 
 std::vector<double> gather_blocks(const ShardLayout& layout,
                                   ProcessGroup& group,
-                                  const std::vector<double>& own) {
+                                  std::vector<double> own) {
   if (!layout.is_sharded()) {
     return own;
   }

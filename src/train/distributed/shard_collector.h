@@ -16,7 +16,7 @@ namespace weft::train {
 /// flat order. `own`: those of this rank. Throws DistributedError.
 std::vector<double> gather_blocks(const ShardLayout& layout,
                                   ProcessGroup& group,
-                                  const std::vector<double>& own);
+                                  std::vector<double> own);
 
 /// Brings whole parameters of sharded flat tensors to rank 0, one at a time, as rank 0 asks for
 /// them.

@@ -10,10 +10,8 @@ namespace weft::train {
 
 WeightExchange::WeightExchange(FlatParameters& flat_parameters, ProcessGroup& group)
     : flat_parameters_(flat_parameters), group_(group) {
-  const auto& layout = flat_parameters.layout();
-  is_on_demand_ = flat_parameters.shards_weights();
-  for (const auto& unit : layout.units()) {
-    is_here_.push_back(!is_on_demand_ || unit.name.empty());
+  for (const auto& unit : flat_parameters.layout().units()) {
+    is_here_.push_back(!flat_parameters.shards_weights() || unit.name.empty());
   }
 }
 
@@ -24,7 +22,7 @@ void WeightExchange::publish() {
   }
   release_all();
   for (const auto& unit : layout.units()) {
-    if (!is_on_demand_ || unit.name.empty()) {
+    if (!flat_parameters_.shards_weights() || unit.name.empty()) {
       for (const auto range : unit.ranges) {
         if (layout.ranges()[range].is_trained) {
           start(range);
@@ -49,7 +47,7 @@ void WeightExchange::start(std::size_t range) {
       slice.narrow(0, owned.begin - piece.range.begin, owned.count)
           .copy_(own.narrow(0, layout.own_position(owned.begin), owned.count));
     }
-    in_flight_.push_back({group_.start_all_gather(slice, piece.part), range});
+    in_flight_.push_back(group_.start_all_gather(slice, piece.part));
   }
 }
 
@@ -63,7 +61,7 @@ void WeightExchange::start(const Unit& unit) {
 
 void WeightExchange::finish() {
   for (auto& each : in_flight_) {
-    group_.finish_all_gather(each.transfer);
+    group_.finish_all_gather(each);
   }
   in_flight_.clear();
   if (coming_ != nullptr) {
@@ -78,7 +76,7 @@ std::size_t WeightExchange::index_of(const Unit& unit) const {
 
 void WeightExchange::fetch(const Unit& unit) {
   const auto index = index_of(unit);
-  if (!is_on_demand_ || is_here_[index]) {
+  if (!flat_parameters_.shards_weights() || is_here_[index]) {
     return;
   }
   const auto* const other = coming_ == &unit ? nullptr : coming_;
@@ -99,15 +97,15 @@ void WeightExchange::prefetch(const Unit& unit, int64_t step) {
   for (const auto& each : units) {
     layers_here += !each.name.empty() && is_here_[index_of(each)] ? 1 : 0;
   }
-  if (is_on_demand_ && coming_ == nullptr && layers_here < 2 && next < units.size() &&
-      !units[next].name.empty() && !is_here_[next]) {
+  if (flat_parameters_.shards_weights() && coming_ == nullptr && layers_here < 2 &&
+      next < units.size() && !units[next].name.empty() && !is_here_[next]) {
     start(units[next]);
   }
 }
 
 void WeightExchange::release(const Unit& unit) {
   const auto index = index_of(unit);
-  if (is_on_demand_ && !unit.name.empty() && is_here_[index]) {
+  if (flat_parameters_.shards_weights() && !unit.name.empty() && is_here_[index]) {
     flat_parameters_.release(unit);
     is_here_[index] = false;
   }

@@ -21,8 +21,6 @@ class WeightExchange {
   /// fetched when they are used.
   void publish();
 
-  /// Whether weights are fetched when they are used.
-  bool is_on_demand() const { return is_on_demand_; }
   /// Fetches the weights of a unit, unless they are here.
   void fetch(const Unit& unit);
   /// Begins to fetch those of the layer after this one, or before it, unless two layers are here
@@ -35,11 +33,6 @@ class WeightExchange {
   void release_all();
 
  private:
-  struct InFlight {
-    ProcessGroup::Transfer transfer;
-    std::size_t range;
-  };
-
   std::size_t index_of(const Unit& unit) const;
   void prefetch(const Unit& unit, int64_t step);
   void start(std::size_t range);
@@ -48,8 +41,7 @@ class WeightExchange {
 
   FlatParameters& flat_parameters_;
   ProcessGroup& group_;
-  bool is_on_demand_ = false;
-  std::vector<InFlight> in_flight_;
+  std::vector<ProcessGroup::Transfer> in_flight_;
   const Unit* coming_ = nullptr;  // the unit of in_flight_
   std::vector<bool> is_here_;     // by unit
 };

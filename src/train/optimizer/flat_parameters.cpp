@@ -202,12 +202,14 @@ void FlatParameters::bind(const UnitRange& range) {
     if (intersection(range.range, {.begin = entry.begin, .count = 1}).count == 0) {
       continue;
     }
-    const auto values = entry.parameter.detach().flatten().to(at::kFloat);
-    for (const auto& part : owned_parts(entry)) {
-      const auto own = values.narrow(0, part.range.begin, part.range.count);
-      master_.narrow(0, part.begin, part.range.count).copy_(own);
-      if (compute_.defined()) {
-        compute_.narrow(0, part.begin, part.range.count).copy_(own);
+    const auto values = entry.parameter.detach().flatten();
+    for (const auto& flat : {master_, compute_}) {
+      if (!flat.defined() || flat.is_alias_of(weights)) {
+        continue;
+      }
+      for (const auto& part : owned_parts(entry)) {
+        flat.narrow(0, part.begin, part.range.count)
+            .copy_(values.narrow(0, part.range.begin, part.range.count));
       }
     }
     auto view = weights.narrow(0, entry.begin - first, entry.count).view(entry.parameter.sizes());

@@ -21,13 +21,14 @@ at::Tensor view_of(const at::Tensor& flat, const FlatRange& range) {
   return flat.defined() ? flat.narrow(0, range.begin, range.count) : flat;
 }
 
-/// Sum of the squared master weights of each segment.
+/// Sum of the squared master weights of each of the segments.
 std::vector<double> squares_of_segments(const FlatParameters& flat_parameters,
-                                        ProcessGroup& group) {
-  const auto& segments = flat_parameters.segments();
+                                        ProcessGroup& group,
+                                        const std::vector<std::size_t>& segments) {
   if (!flat_parameters.layout().is_sharded()) {
     std::vector<at::Tensor> weights;
-    for (const auto& segment : segments) {
+    for (const auto index : segments) {
+      const auto& segment = flat_parameters.segments()[index];
       weights.push_back(
           view_of(flat_parameters.master(), {.begin = segment.begin, .count = segment.count}));
     }
@@ -36,7 +37,8 @@ std::vector<double> squares_of_segments(const FlatParameters& flat_parameters,
   const auto sums = gather_blocks(flat_parameters.layout(), group,
                                   kernels::sums_of_squares(flat_parameters.trained_master()).sums);
   std::vector<double> squares;
-  for (const auto& segment : segments) {
+  for (const auto index : segments) {
+    const auto& segment = flat_parameters.segments()[index];
     const auto first = sums.begin() + segment.begin / kernels::kSumBlock;
     const auto blocks = (segment.count + kernels::kSumBlock - 1) / kernels::kSumBlock;
     squares.push_back(std::accumulate(first, first + blocks, 0.0));
@@ -146,10 +148,10 @@ std::vector<double> Optimizer::parameter_scales() const {
   if (scaled.empty()) {
     return scales;
   }
-  const auto squares = squares_of_segments(flat_parameters_, group_);
-  for (const auto i : scaled) {
-    const auto parameters = static_cast<double>(segments[i].parameters);
-    scales[i] = std::max(kMinParameterScale, std::sqrt(squares[i] / parameters));
+  const auto squares = squares_of_segments(flat_parameters_, group_, scaled);
+  for (std::size_t i = 0; i < scaled.size(); ++i) {
+    const auto parameters = static_cast<double>(segments[scaled[i]].parameters);
+    scales[scaled[i]] = std::max(kMinParameterScale, std::sqrt(squares[i] / parameters));
   }
   return scales;
 }

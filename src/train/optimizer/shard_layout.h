@@ -57,9 +57,6 @@ struct Unit {
 struct OwnedRange {
   FlatRange range;    // in the flat parameters
   int64_t begin = 0;  // in tensors of the owned elements
-
-  /// The same elements, counted in tensors of the owned elements.
-  FlatRange own() const { return {.begin = begin, .count = range.count}; }
 };
 
 /// Which rank owns which elements of the flat parameters. Every unit is divided among all ranks, so

@@ -64,9 +64,8 @@ DryRunReport dry_run(const RunConfig& config) {
   report.steps = std::llround(std::ceil(steps));
   report.total_seconds = steps * report.step_seconds;
   report.memory_bytes = peak_memory();
-  report.rank_plan_sizes = rank_plan_sizes(
-      trainer.flat_parameters(), static_cast<int64_t>(trainer.optimizer().moments().size()),
-      config.train.ema.decay.has_value());
+  report.rank_plan_sizes = rank_plan_sizes(trainer.flat_parameters(), trainer.optimizer(),
+                                           config.train.ema.decay.has_value());
   report.other_bytes = std::max<int64_t>(
       report.memory_bytes -
           std::llround(rank_state_bytes(report.rank_plan_sizes, Sharding::kNone, 1)),

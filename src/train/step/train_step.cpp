@@ -68,8 +68,12 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   const auto totals = count(batches, result);
   carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
-  const auto mine = compute_share(batches, totals, context);
-  reduce_gradients(batches);
+  const auto shares = shares_of(batches.ranks, *options_.group, shards_gradients());
+  uses_sum_ = shards_gradients()
+                  ? shares.size() > 1
+                  : batches.micro_batches.size() > 1 && flat_parameters_.compute().defined();
+  const auto mine = compute_shares(shares, batches, totals, context);
+  reduce_gradients();
   const auto outcome = exchange_outcomes(*options_.group, mine);
   throw_if_incomplete(outcome);
   for (const auto& micro_batch : outcome.micro_batches) {
@@ -77,7 +81,8 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
     add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
   auto squares = kernels::sums_of_squares(gradient_);
-  const auto sums = gather_blocks(flat_parameters_.layout(), *options_.group, squares.sums);
+  const auto sums =
+      gather_blocks(flat_parameters_.layout(), *options_.group, std::move(squares.sums));
   squared_norm_ = {.value = std::accumulate(sums.begin(), sums.end(), 0.0),
                    .nonzero_blocks = std::move(squares.nonzero_blocks)};
   result.norm = std::sqrt(squared_norm_.value);
@@ -104,14 +109,11 @@ MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micr
   return numbers;
 }
 
-std::vector<Share> TrainStep::shares_of(const data::StepBatches& batches) const {
-  return train::shares_of(batches.ranks, *options_.group, shards_gradients());
-}
-
 /// Advances the context past all micro-batches, so that random numbers do not depend on ranks.
-StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
-                                     const StepTotals& totals,
-                                     nn::ForwardContext& context) {
+StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
+                                      const data::StepBatches& batches,
+                                      const StepTotals& totals,
+                                      nn::ForwardContext& context) {
   std::vector<nn::ForwardContext> contexts;
   for (const auto& batch : batches.micro_batches) {
     contexts.push_back(context);
@@ -123,15 +125,14 @@ StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
   StepOutcome outcome;
   std::vector<MicroBatchLoss> losses;
   std::vector<int64_t> indices;
-  const auto shares = shares_of(batches);
   for (const auto& share : shares) {  // a resumed process computes a stopped step again
     outcome.is_stopped = !shards_gradients() && !indices.empty() && stop_requested();
     if (outcome.is_stopped) {
       break;
     }
     const auto before = losses.size();
-    compute_micro_batch(share, &share == &shares.back(), batches, totals, contexts[share.index],
-                        outcome, losses);
+    compute_micro_batch(share, &share == &shares.back(), batches.micro_batches[share.index], totals,
+                        contexts[share.index], outcome, losses);
     if (losses.size() > before) {
       indices.push_back(static_cast<int64_t>(share.index));
     }
@@ -145,8 +146,8 @@ StepOutcome TrainStep::compute_share(const data::StepBatches& batches,
   return outcome;
 }
 
-void TrainStep::begin_exchange(const Share& share, bool is_last, const data::StepBatches& batches) {
-  const bool overlaps = options_.overlaps && is_last && !sums_micro_batches(batches);
+void TrainStep::begin_exchange(const Share& share, bool is_last) {
+  const bool overlaps = options_.overlaps && is_last && !uses_sum_;
   if (shards_gradients() || overlaps) {
     gradients_.begin(flat_parameters_.gradient(), share.is_own);
   }
@@ -158,27 +159,27 @@ void TrainStep::begin_exchange(const Share& share, bool is_last, const data::Ste
 /// Forward and backward pass of a micro-batch. Appends its losses if it is this rank's own.
 void TrainStep::compute_micro_batch(const Share& share,
                                     bool is_last,
-                                    const data::StepBatches& batches,
+                                    const data::Batch& batch,
                                     const StepTotals& totals,
                                     const nn::ForwardContext& context,
                                     StepOutcome& outcome,
                                     std::vector<MicroBatchLoss>& losses) {
-  begin_exchange(share, is_last, batches);
-  const auto& batch = batches.micro_batches[share.index];
+  begin_exchange(share, is_last);
   try {
-    if (outcome.is_complete() && (share.is_own || weights_.is_on_demand())) {
+    if (outcome.is_complete() && (share.is_own || flat_parameters_.shards_weights())) {
       auto micro_batch = backward(batch, totals, context);
       if (share.is_own) {
         losses.push_back(std::move(micro_batch));
       }
     }
-    if (!shards_gradients() && sums_micro_batches(batches)) {
+    if (!shards_gradients() && uses_sum_) {
       add_to_sum(flat_parameters_.gradient());
     }
   } catch (const std::exception& error) {
     const auto shortage = memory_shortage_in(error);
     zero_grad();
-    if (!shortage || weights_.is_on_demand()) {  // others wait for this rank's part of the weights
+    if (!shortage ||
+        flat_parameters_.shards_weights()) {  // others wait for this rank's part of the weights
       throw;
     }
     outcome.shortage = {.requested_bytes = shortage->requested_bytes,
@@ -187,7 +188,7 @@ void TrainStep::compute_micro_batch(const Share& share,
   }
   if (shards_gradients()) {
     gradient_ = gradients_.finish();
-    if (sums_micro_batches(batches)) {
+    if (uses_sum_) {
       add_to_sum(gradient_);
     }
   }
@@ -207,25 +208,17 @@ void TrainStep::throw_if_incomplete(const StepOutcome& outcome) {
   throw Stopped("stopped while computing a step");
 }
 
-bool TrainStep::sums_micro_batches(const data::StepBatches& batches) const {
-  if (shards_gradients()) {
-    return shares_of(batches).size() > 1;
-  }
-  return batches.micro_batches.size() > 1 && flat_parameters_.compute().defined();
-}
-
 /// Sums the gradients of all ranks, unless that was done after each micro-batch.
-void TrainStep::reduce_gradients(const data::StepBatches& batches) {
-  const bool uses_sum = sums_micro_batches(batches);
-  if (uses_sum && !sum_.defined()) {
+void TrainStep::reduce_gradients() {
+  if (uses_sum_) {
     allocate_sum();  // a rank without micro-batches has none yet
   }
   if (shards_gradients()) {
-    gradient_ = uses_sum ? sum_ : gradient_;
+    gradient_ = uses_sum_ ? sum_ : gradient_;
     return;
   }
   if (!gradients_.has_begun()) {
-    gradients_.begin(uses_sum ? sum_ : flat_parameters_.gradient());
+    gradients_.begin(uses_sum_ ? sum_ : flat_parameters_.gradient());
   }
   gradient_ = gradients_.finish();
 }
@@ -279,7 +272,7 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
     }
     loss.backward();
     loss = loss.detach();
-  } else if (weights_.is_on_demand()) {
+  } else if (flat_parameters_.shards_weights()) {
     throw std::runtime_error(
         "train: a micro-batch has no targets, which train.ranks.shard: all does not support");
   }
@@ -289,6 +282,9 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
 }
 
 void TrainStep::allocate_sum() {
+  if (sum_.defined()) {
+    return;
+  }
   sum_ = shards_gradients() ? flat_parameters_.zeros_like_trained()
                             : at::zeros({flat_parameters_.trained_size()},
                                         flat_parameters_.gradient().options().dtype(at::kFloat));
@@ -296,9 +292,7 @@ void TrainStep::allocate_sum() {
 
 // Accumulates gradients in fp32, and zeroes `gradient`. Between steps the sum is zero.
 void TrainStep::add_to_sum(const at::Tensor& gradient) {
-  if (!sum_.defined()) {
-    allocate_sum();
-  }
+  allocate_sum();
   kernels::accumulate_and_zero(sum_, gradient);
   timings_.optimizer += elapsed_ms();
 }

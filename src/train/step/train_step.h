@@ -111,28 +111,25 @@ class TrainStep {
   MicroBatchLoss backward(const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
-  std::vector<Share> shares_of(const data::StepBatches& batches) const;
   static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);
-  StepOutcome compute_share(const data::StepBatches& batches,
-                            const StepTotals& totals,
-                            nn::ForwardContext& context);
+  StepOutcome compute_shares(const std::vector<Share>& shares,
+                             const data::StepBatches& batches,
+                             const StepTotals& totals,
+                             nn::ForwardContext& context);
   void compute_micro_batch(const Share& share,
                            bool is_last,
-                           const data::StepBatches& batches,
+                           const data::Batch& batch,
                            const StepTotals& totals,
                            const nn::ForwardContext& context,
                            StepOutcome& outcome,
                            std::vector<MicroBatchLoss>& losses);
-  /// Whether gradients of several micro-batches are added up in sum_ rather than in place.
-  bool sums_micro_batches(const data::StepBatches& batches) const;
   /// Whether ranks exchange gradients after each micro-batch.
   bool shards_gradients() const { return !flat_parameters_.gradient().defined(); }
-  void begin_exchange(const Share& share, bool is_last, const data::StepBatches& batches);
-  void reduce_gradients(const data::StepBatches& batches);
+  void begin_exchange(const Share& share, bool is_last);
+  void reduce_gradients();
   void add_to_sum(const at::Tensor& gradient);
   void throw_if_incomplete(const StepOutcome& outcome);
   void allocate_sum();
-  void accumulate();
   void zero_grad();
   bool try_update(double lr, double scale);
   double elapsed_ms();
@@ -146,8 +143,10 @@ class TrainStep {
   GradientExchange gradients_;
   WeightExchange weights_;
   std::optional<BlockExchange> blocks_;  // with several ranks
-  at::Tensor sum_;  // of gradients of several micro-batches, where they are not added up in place
-  at::Tensor gradient_;                // of the step
+  bool uses_sum_ =
+      false;             // gradients of the step's micro-batches are added up in sum_, not in place
+  at::Tensor sum_;       // allocated on first use; zero between steps
+  at::Tensor gradient_;  // of the step
   kernels::SquaredNorm squared_norm_;  // of gradient_
   nn::CarriedState carried_state_;
   StepTimings timings_;
