@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/ansicolor_sink.h>
@@ -74,8 +75,10 @@ class Log {
     if (is_shown && !progress_line_.empty()) {
       print(progress_line_);
     }
-    if (file_ && level >= Level::kInfo) {
-      send_to_file(level, text);
+    for (auto& file : files_) {
+      if (level >= Level::kInfo) {
+        send_to_file(file, level, text);
+      }
     }
   }
 
@@ -97,19 +100,19 @@ class Log {
     return rank_prefix_;
   }
 
-  void open_file(std::string_view path) {
+  void open_file(const std::string& path) {
     const std::lock_guard lock(mutex_);
     try {
-      file_ = std::make_unique<FileWriter>(std::string(path), FileWriter::Mode::kAppend);
-      file_failed_ = false;
+      files_.push_back(
+          {path, std::make_unique<FileWriter>(path, FileWriter::Mode::kAppend), false});
     } catch (const FileError& error) {
       throw UserError(std::string("the log file: ") + error.what());
     }
   }
 
-  void close_file() {
+  void close_file(const std::string& path) {
     const std::lock_guard lock(mutex_);
-    file_.reset();
+    std::erase_if(files_, [&](const File& file) { return file.path == path; });
   }
 
   void set_progress_line(std::string_view text) {
@@ -123,6 +126,12 @@ class Log {
   }
 
  private:
+  struct File {
+    std::string path;
+    std::unique_ptr<FileWriter> writer;
+    bool has_failed = false;
+  };
+
   static spdlog::details::log_msg message(Level level, std::string_view text) {
     return {spdlog::string_view_t("weft"), level_of(level),
             spdlog::string_view_t(text.data(), text.size())};
@@ -139,18 +148,18 @@ class Log {
 
   /// A failing log file (a full disk) must not end the run: the error is reported once on standard
   /// error, and the lines are written once the file is writable again.
-  void send_to_file(Level level, std::string_view text) {
+  void send_to_file(File& file, Level level, std::string_view text) {
     try {
       spdlog::memory_buf_t line;
       pattern_.format(message(level, text), line);
-      file_->write(line.data(), line.size());
-      file_->flush();
-      file_failed_ = false;
+      file.writer->write(line.data(), line.size());
+      file.writer->flush();
+      file.has_failed = false;
     } catch (const FileError& error) {
-      if (!file_failed_) {
+      if (!file.has_failed) {
         print(std::string("warning: [log] cannot write the log file: ") + error.what() + "\n");
       }
-      file_failed_ = true;
+      file.has_failed = true;
     }
   }
 
@@ -162,10 +171,9 @@ class Log {
   std::mutex mutex_;
   std::shared_ptr<spdlog::sinks::ansicolor_stderr_sink_st> console_;
   spdlog::pattern_formatter pattern_{kFilePattern};
-  std::unique_ptr<FileWriter> file_;
+  std::vector<File> files_;
   std::string progress_line_;
   std::string rank_prefix_;
-  bool file_failed_ = false;
 };
 
 /// Never destroyed: a destructor of another static object may still log.
@@ -184,8 +192,8 @@ void error(std::string_view text) { global_log().write(Level::kError, text); }
 void set_level(Level level) { global_log().set_level(level); }
 void set_rank(int rank) { global_log().set_rank(rank); }
 std::string rank_prefix() { return global_log().rank_prefix(); }
-void open_file(std::string_view path) { global_log().open_file(path); }
-void close_file() { global_log().close_file(); }
+void open_file(const std::string& path) { global_log().open_file(path); }
+void close_file(const std::string& path) { global_log().close_file(path); }
 
 bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 

@@ -9,14 +9,14 @@ namespace weft::log {
 enum class Level { kDebug, kInfo, kWarning, kError };
 
 /// Messages go to standard error (without timestamps, coloured on a terminal unless NO_COLOR is
-/// set) and, after `open_file`, to that file (with timestamps, flushed after every line). Text
+/// set) and, after `open_file`, to files (with timestamps, flushed after every line). Text
 /// starts with its `[area]`. The progress line, if any, is cleared before and redrawn after.
 void debug(std::string_view text);
 void info(std::string_view text);
 void warning(std::string_view text);
 void error(std::string_view text);
 
-/// Lowest level shown on standard error (default kInfo). The file always gets kInfo and above.
+/// Lowest level shown on standard error (default kInfo). Files always get kInfo and above.
 void set_level(Level level);
 
 /// Marks this process as one of several that share a standard error: its messages there begin with
@@ -25,9 +25,10 @@ void set_rank(int rank);
 /// `[rank 2] `; empty unless `set_rank` was called.
 std::string rank_prefix();
 
-/// Appends to `path` until `close_file`. Throws UserError if it cannot be opened.
-void open_file(std::string_view path);
-void close_file();
+/// Appends to `path` until `close_file`, besides other open files. Throws UserError if it cannot be
+/// opened.
+void open_file(const std::string& path);
+void close_file(const std::string& path);
 
 /// Whether standard error is a terminal with colours (respects NO_COLOR and TERM=dumb).
 bool has_colors();

@@ -91,7 +91,7 @@ void print_error(std::string_view message) {
     line = line.substr(0, kMaxErrorLength) + " ...";
   }
   log::set_progress_line("");
-  std::cerr << str_cat("error: ", log::rank_prefix(), line, "\n");  // one write: not interleaved
+  log::error(line);
 }
 
 /// A config may have several mistakes, each on a line of its own.

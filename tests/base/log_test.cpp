@@ -48,13 +48,33 @@ TEST(Log, WritesLinesWithTimesToItsFileAtOnce) {
   testing::internal::CaptureStderr();
   info("[test] 1 fact");
   const std::string content = test::Folder::read(path);  // before close_file
-  close_file();
+  close_file(path);
   info("[test] not in the file");
   testing::internal::GetCapturedStderr();
   const std::regex form(
       "earlier\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} info \\[test\\] 1 fact\n");
   EXPECT_TRUE(std::regex_match(content, form)) << content;
   EXPECT_EQ(test::Folder::read(path), content);
+}
+
+TEST(Log, WritesToSeveralFiles) {
+  const test::Folder folder;
+  const auto first = folder.path("first.log");
+  const auto second = folder.path("second.log");
+  testing::internal::CaptureStderr();
+  open_file(first);
+  info("[test] one");
+  open_file(second);
+  info("[test] both");
+  close_file(first);
+  info("[test] two");
+  close_file(second);
+  testing::internal::GetCapturedStderr();
+  const auto words = [](const std::string& path) {
+    return std::regex_replace(test::Folder::read(path), std::regex("[^\n]*\\[test\\] "), "");
+  };
+  EXPECT_EQ(words(first), "one\nboth\n");
+  EXPECT_EQ(words(second), "both\ntwo\n");
 }
 
 TEST(Log, RefusesAFileThatCannotBeOpened) {
@@ -79,7 +99,7 @@ TEST(Log, KeepsLinesWholeFromManyThreads) {
     thread.join();
   }
   const std::string shown = testing::internal::GetCapturedStderr();
-  close_file();
+  close_file(path);
   EXPECT_EQ(split(shown, '\n').size(), 401U);
   for (const auto line : split(trim(shown), '\n')) {
     ASSERT_EQ(line, "[test] abcdefghijklmnopqrstuvwxyz");

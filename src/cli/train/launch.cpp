@@ -29,8 +29,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kUserError = 2;  // starting again would not help
-constexpr int kStoppedStatus = 143;
+constexpr int kUserError = 2;        // starting again would not help
+constexpr int kStoppedStatus = 143;  // also of a rank that SIGTERM has ended
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 constexpr auto kReportTime = std::chrono::seconds(5);    // in which survivors report a failed rank
 constexpr auto kGracePeriod = std::chrono::seconds(30);  // to save, between SIGTERM and SIGKILL
@@ -151,7 +151,7 @@ int wait_for(std::vector<Child>& children) {
       if (child.status.value_or(0) != 0 && !failed_at) {
         result = *child.status;
         failed_at = Clock::now();
-        if (!terminated_at) {
+        if (!terminated_at && result != kStoppedStatus) {
           log::warning(str_cat("[launch] rank ", child.rank, " ended with status ", result));
         }
       }
@@ -255,7 +255,8 @@ int run_launch(std::vector<std::string> arguments) {
     if (stop_requested()) {
       return kStoppedStatus;
     }
-    if (status == 0 || status == kUserError || restarts == 0) {
+    // Stopped: by a signal to one of the ranks.
+    if (status == 0 || status == kUserError || status == kStoppedStatus || restarts == 0) {
       return status;
     }
     log::warning(

@@ -3,11 +3,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/train/train.h"
@@ -112,6 +115,15 @@ void require_one_process(const Arguments& parsed, const train::LaunchEnvironment
   }
 }
 
+void open_rank_log(const std::string& directory, int rank) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    throw UserError(str_cat("--log-dir: cannot create ", directory, ": ", error.message()));
+  }
+  log::open_file(str_cat(directory, "/rank-", rank, ".log"));
+}
+
 std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
                                                 const config::Duration& timeout) {
   const std::chrono::duration<double> seconds(timeout.amount *
@@ -139,6 +151,7 @@ void declare_training(Arguments& arguments) {
       .value("ranks", "N",
              "With --dry-run: also report memory, traffic and time of a step on N machines like "
              "this one")
+      .value("log-dir", "DIR", "On several ranks: each also writes its whole log to DIR/rank-N.log")
       .flag("verbose", "Also show checksums of config, data, tokenizer and initial weights");
 }
 
@@ -167,6 +180,9 @@ int run_train(std::vector<std::string> arguments) {
   const auto launch = train::read_launch_environment();
   if (launch.world_size > 1) {
     log::set_rank(launch.rank);
+  }
+  if (parsed.has("log-dir")) {
+    open_rank_log(parsed.get("log-dir"), launch.rank);
   }
   require_one_process(parsed, launch);
   if (parsed.has("reproduce")) {

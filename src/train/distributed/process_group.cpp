@@ -27,6 +27,7 @@ using std::chrono::milliseconds;
 using Work = c10::intrusive_ptr<c10d::Work>;
 
 constexpr milliseconds kLeaveTime(3000);
+constexpr milliseconds kUnlimited = std::chrono::days(365);
 constexpr milliseconds kLongestPoll(50);
 constexpr milliseconds kNoticeTime(200);
 constexpr int kMessageTag = 0;
@@ -65,15 +66,17 @@ struct ProcessGroup::Group : Connections {
   LaunchEnvironment environment;
   milliseconds timeout{};
   std::future<std::string> query;  // whether a rank failed; in flight while the store is silent
+  Clock::time_point query_began;
   std::string failure;
-  int64_t barriers = 0;
   int64_t comparisons = 0;
+  double waited_seconds = 0;
 
   int rank() const { return environment.rank; }
   int size() const { return environment.world_size; }
   c10d::Store& store() const { return *meeting.store; }
 
   void wait(const Work& work);
+  void wait_or_throw(const Work& work);
   void wait_for(std::vector<std::string> keys, milliseconds limit) const;
   [[noreturn]] void fail(std::string_view operation, const std::string& cause);
   void leave();
@@ -102,9 +105,15 @@ struct ProcessGroup::Group : Connections {
   }
 };
 
+void ProcessGroup::Group::wait(const Work& work) {
+  const auto begin = Clock::now();
+  wait_or_throw(work);
+  waited_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 /// Gloo closes connections only when all of its calls have ended. A call that waits for a rank
 /// which waits for the dead one would take until the timeout; the store tells earlier.
-void ProcessGroup::Group::wait(const Work& work) {
+void ProcessGroup::Group::wait_or_throw(const Work& work) {
   while (true) {
     try {
       work->wait(kNoticeTime);
@@ -122,12 +131,15 @@ void ProcessGroup::Group::wait(const Work& work) {
         return reported_failure(*std::exchange(shared, {}));
       });
       query = ask.get_future();
+      query_began = Clock::now();
       std::thread(std::move(ask)).detach();
     } else if (query.wait_for(milliseconds(0)) == std::future_status::ready) {
       const auto failed = query.get();
       if (!failed.empty()) {
         throw std::runtime_error(failed);
       }
+    } else if (Clock::now() - query_began > timeout) {  // rank 0, which has the store, is stopped
+      throw std::runtime_error(timed_out_after(timeout));
     }
   }
 }
@@ -217,6 +229,8 @@ int ProcessGroup::rank() const { return group_->rank(); }
 int ProcessGroup::size() const { return group_->size(); }
 
 int ProcessGroup::local_size() const { return group_->environment.local_world_size; }
+
+double ProcessGroup::waited_seconds() const { return group_->waited_seconds; }
 
 void ProcessGroup::set_step(int64_t step) { set_reported_step(step); }
 
@@ -365,18 +379,14 @@ void ProcessGroup::broadcast(const at::Tensor& slice) {
   }
 }
 
-void ProcessGroup::barrier(std::string_view what, milliseconds timeout) {
+void ProcessGroup::barrier(std::string_view what) {
   if (size() == 1) {
     return;
   }
   group_->run(what, [&] {
-    const std::string key = str_cat("barrier/", group_->barriers++);
-    ask_in_time(timeout, [shared = group_->meeting.store, key, size = size()] {
-      if (shared->add(key, 1) == size) {
-        shared->set(key + "/go", std::string("1"));
-      }
-    });
-    group_->wait_for({key + "/go"}, timeout);
+    c10d::BarrierOptions options;
+    options.timeout = is_main() ? group_->timeout : kUnlimited;
+    group_->wait(group_->gloo->barrier(options));
   });
 }
 

@@ -81,9 +81,9 @@ class ProcessGroup {
   /// Copies the contiguous 1-D slice of rank 0 to all ranks.
   void broadcast(const at::Tensor& slice);
 
-  /// Waits until all ranks have arrived, without a collective: for work that one rank does alone
-  /// and that may take longer than the timeout of the group. `what` names it in errors.
-  void barrier(std::string_view what, std::chrono::milliseconds timeout = std::chrono::days(365));
+  /// Waits until all ranks have arrived. Rank 0 may take longer than the timeout, for work that it
+  /// does alone, as long as its process answers. `what` names the work in errors.
+  void barrier(std::string_view what);
 
   /// Does the work on rank 0 first, then on the others, which find what it left on disk. Returns
   /// the result of this rank.
@@ -101,6 +101,9 @@ class ProcessGroup {
 
   /// The step that error messages name.
   void set_step(int64_t step);
+
+  /// Seconds that this rank has spent waiting for others so far.
+  double waited_seconds() const;
 
  private:
   struct Group;

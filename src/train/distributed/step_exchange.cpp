@@ -15,8 +15,8 @@ using formats::Json;
 std::string encode(const StepOutcome& outcome) {
   Json json = {{"micro_batches", Json::array()}, {"is_stopped", outcome.is_stopped}};
   for (const auto& each : outcome.micro_batches) {
-    json["micro_batches"].push_back(
-        {each.index, each.loss, Json(each.auxiliary_losses), Json(each.running_sums)});
+    json["micro_batches"].push_back({each.index, each.loss, each.own_loss,
+                                     Json(each.auxiliary_losses), Json(each.running_sums)});
   }
   if (const auto& shortage = outcome.shortage) {
     json["shortage"] = {shortage->requested_bytes.value_or(-1), shortage->tokens,
@@ -30,8 +30,11 @@ std::string encode(const StepOutcome& outcome) {
 void add(const std::string& bytes, StepOutcome& all) {
   const auto json = Json::from_cbor(bytes);
   for (const auto& each : json["micro_batches"]) {
-    all.micro_batches.push_back(
-        {.index = each[0], .loss = each[1], .auxiliary_losses = each[2], .running_sums = each[3]});
+    all.micro_batches.push_back({.index = each[0],
+                                 .loss = each[1],
+                                 .own_loss = each[2],
+                                 .auxiliary_losses = each[3],
+                                 .running_sums = each[4]});
   }
   all.is_stopped |= json["is_stopped"].get<bool>();
   if (json.contains("shortage")) {

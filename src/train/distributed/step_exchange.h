@@ -11,10 +11,11 @@
 
 namespace weft::train {
 
-/// Losses of one micro-batch, each its part of the step's.
+/// Losses of one micro-batch, all but `own_loss` its part of the step's.
 struct MicroBatchLosses {
   int64_t index = 0;  // in the step
   double loss = 0;
+  double own_loss = 0;  // of a step that has only this micro-batch, without auxiliary losses
   std::map<std::string, double> auxiliary_losses = {};  // by name, before their weights
   std::vector<double> running_sums = {};                // of the objective
 };

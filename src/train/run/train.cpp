@@ -27,10 +27,13 @@ namespace {
 // Closes the log file when the run's scope ends, in any way.
 class LogFile {
  public:
-  explicit LogFile(const std::string& path) { log::open_file(path); }
+  explicit LogFile(const std::string& path) : path_(path) { log::open_file(path); }
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
-  ~LogFile() { log::close_file(); }
+  ~LogFile() { log::close_file(path_); }
+
+ private:
+  std::string path_;
 };
 
 void compare_configs(const RunConfig& config, const ResumePoint& from, bool allows_changed_data) {

@@ -113,6 +113,9 @@ TrainState parse_state(const Json& json) {
   parse_step_failures(json, state);
   state.window_loss = json.at("window").at("loss");
   state.window_steps = count_at(json.at("window"), "steps");
+  if (json.at("window").contains("max_loss")) {
+    state.window_max_loss = json.at("window").at("max_loss").get<double>();
+  }
   if (json.at("window").contains("tallies")) {
     state.window_sums = json.at("window").at("tallies").get<std::vector<double>>();
   }
@@ -158,6 +161,9 @@ std::string to_json(const TrainState& state) {
   json["skipped_in_row"] = state.skipped_in_row;
   add_step_failures(state, json);
   json["window"] = {{"loss", state.window_loss}, {"steps", state.window_steps}};
+  if (state.window_max_loss) {
+    json["window"]["max_loss"] = *state.window_max_loss;
+  }
   if (!state.window_sums.empty()) {
     json["window"]["tallies"] = state.window_sums;
   }

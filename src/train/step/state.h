@@ -39,6 +39,7 @@ struct TrainState {
   std::optional<int64_t> micro_batch_tokens;  // reduced after out-of-memory; nullopt: as configured
   double window_loss = 0;                     // sum over the steps since the last log line
   int64_t window_steps = 0;
+  std::optional<double> window_max_loss;                  // of a micro-batch
   std::vector<double> window_sums;                        // of the objective, likewise
   std::map<std::string, double> window_auxiliary_losses;  // of layers, by name, likewise
   std::optional<double> warmup_end;

@@ -12,6 +12,8 @@ namespace weft::train {
 
 void add_to_window(TrainState& state, const StepResult& result) {
   state.window_loss += result.loss;
+  state.window_max_loss =
+      std::max(state.window_max_loss.value_or(result.max_loss), result.max_loss);
   state.window_sums.resize(result.running_sums.size(), 0);
   std::transform(result.running_sums.begin(), result.running_sums.end(), state.window_sums.begin(),
                  state.window_sums.begin(), std::plus<>());
@@ -24,8 +26,9 @@ void add_to_window(TrainState& state, const StepResult& result) {
 StepLog::StepLog(const RunDirectory& directory,
                  const TrainState& state,
                  const config::Duration& duration,
-                 const RemainingTime& remaining)
-    : progress_line_(duration, remaining) {
+                 const RemainingTime& remaining,
+                 ProcessGroup& group)
+    : group_(group), progress_line_(duration, remaining) {
   if (directory.is_writable()) {
     metrics_log_.emplace(directory.path(), state.progress.steps, state.pending_evaluation);
   }
@@ -43,13 +46,16 @@ void StepLog::sync() {
   }
 }
 
-void StepLog::add_step(const StepResult& result, double lr, double seconds) {
+void StepLog::add_step(const StepResult& result, double lr, double seconds, double waited_seconds) {
   loss_ = result.loss;
   norm_ = result.norm;
   lr_ = lr;
   progress_line_.add_step(seconds);
   window_seconds_ += seconds;
+  window_waited_seconds_ += waited_seconds;
+  ++window_steps_;
   window_tokens_ += result.tokens;
+  window_own_tokens_ += result.own_tokens;
   tokens_per_second_ = static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9);
 }
 
@@ -59,6 +65,26 @@ ProgressMetrics StepLog::progress_metrics() const {
 
 void StepLog::show(const TrainState& state) {
   progress_line_.show(state.progress, progress_metrics());
+}
+
+/// How fast each rank computes, and how long it waits for the others: a slow rank waits least.
+void StepLog::add_rank_metrics(const TrainState& state, MetricsLog::Metrics& metrics) {
+  const auto ranks = static_cast<std::size_t>(group_.size());
+  const auto rank = static_cast<std::size_t>(group_.rank());
+  const double computed = std::max(window_seconds_ - window_waited_seconds_, 1e-9);
+  const double steps = std::max(static_cast<double>(window_steps_), 1.0);
+  std::vector<double> values(2 * ranks, 0);
+  values[rank] = static_cast<double>(window_own_tokens_) / computed;
+  values[ranks + rank] = 1e3 * window_waited_seconds_ / steps;
+  values = group_.sum(std::move(values));
+  if (state.window_max_loss) {
+    metrics.emplace_back("train/max_loss", *state.window_max_loss);
+  }
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const auto prefix = str_cat("throughput/rank_", i);
+    metrics.emplace_back(prefix + "/tokens_per_second", values[i]);
+    metrics.emplace_back(prefix + "/communication_ms_per_step", values[ranks + i]);
+  }
 }
 
 void StepLog::write(TrainState& state, const objectives::Objective& objective) {
@@ -90,14 +116,21 @@ void StepLog::write(TrainState& state, const objectives::Objective& objective) {
     metrics.emplace_back("train/rollbacks", static_cast<double>(state.rollbacks.count));
   }
   metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
+  if (group_.size() > 1) {
+    add_rank_metrics(state, metrics);
+  }
   write_metrics(state.progress.steps, metrics);
   progress_line_.write_line(state.progress, shown);
   state.window_loss = 0;
+  state.window_max_loss.reset();
   state.window_steps = 0;
   state.window_sums.clear();
   state.window_auxiliary_losses.clear();
   window_seconds_ = 0;
+  window_waited_seconds_ = 0;
+  window_steps_ = 0;
   window_tokens_ = 0;
+  window_own_tokens_ = 0;
 }
 
 void StepLog::write_evaluation(const TrainingProgress& progress,

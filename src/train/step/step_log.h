@@ -5,6 +5,7 @@
 #include <string>
 
 #include "objectives/objective.h"
+#include "train/distributed/process_group.h"
 #include "train/log/metrics_log.h"
 #include "train/log/progress_line.h"
 #include "train/run/run_directory.h"
@@ -21,17 +22,19 @@ void add_to_window(TrainState& state, const StepResult& result);
 /// with its TensorBoard events.
 class StepLog {
  public:
-  /// Resumes the log of the run directory `directory` at this state. Throws FileError.
+  /// Resumes the log of the run directory `directory` at this state. Several ranks log their rates
+  /// too; the group must outlive the log. Throws FileError.
   StepLog(const RunDirectory& directory,
           const TrainState& state,
           const config::Duration& duration,
-          const RemainingTime& remaining);
+          const RemainingTime& remaining,
+          ProcessGroup& group = single_process());
 
-  /// Records a step that took so many seconds.
-  void add_step(const StepResult& result, double lr, double seconds);
+  /// Records a step that took so many seconds, of which this rank waited for others so many.
+  void add_step(const StepResult& result, double lr, double seconds, double waited_seconds);
   /// Updates the progress line; after `write`, if both are due.
   void show(const TrainState& state);
-  /// Writes the training metrics and begins a new window.
+  /// Writes the training metrics and begins a new window. All ranks must call it.
   void write(TrainState& state, const objectives::Objective& objective);
   /// Writes the metrics of an evaluation that took so many seconds. `selection`: what they mean for
   /// the best checkpoint, may be empty.
@@ -45,15 +48,20 @@ class StepLog {
  private:
   ProgressMetrics progress_metrics() const;
 
+  void add_rank_metrics(const TrainState& state, MetricsLog::Metrics& metrics);
   void write_metrics(int64_t step, const MetricsLog::Metrics& metrics);
 
+  ProcessGroup& group_;
   std::optional<MetricsLog> metrics_log_;
   ProgressLine progress_line_;
   double loss_ = 0;  // of the last step, as are norm and learning rate
   double norm_ = 0;
   double lr_ = 0;
   double window_seconds_ = 0;  // spent in steps since the last log line
+  double window_waited_seconds_ = 0;
+  int64_t window_steps_ = 0;
   int64_t window_tokens_ = 0;
+  int64_t window_own_tokens_ = 0;
   double tokens_per_second_ = 0;
 };
 

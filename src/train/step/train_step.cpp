@@ -78,6 +78,7 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   throw_if_incomplete(outcome);
   for (const auto& micro_batch : outcome.micro_batches) {
     result.loss += micro_batch.loss;
+    result.max_loss = std::max(result.max_loss, micro_batch.own_loss);
     add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
   auto squares = kernels::sums_of_squares(gradient_);
@@ -88,6 +89,9 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   result.norm = std::sqrt(squared_norm_.value);
   timings_.optimizer += elapsed_ms();
   result.has_targets = result.targets > 0;
+  for (const auto& share : shares) {
+    result.own_tokens += share.is_own ? batches.micro_batches[share.index].total_tokens() : 0;
+  }
   result.tokens = context.first_row + context.first_source_row;
   result.sequences = context.first_sequence;
   return result;
@@ -97,6 +101,9 @@ MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micr
   MicroBatchLosses numbers{.index = index};
   if (micro_batch.loss.defined()) {
     numbers.loss = micro_batch.loss.item<double>();
+  }
+  for (const auto& [sum, weight] : micro_batch.terms) {
+    numbers.own_loss += sum.item<double>() / weight;
   }
   for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
     numbers.auxiliary_losses[name] += loss.item<double>();
@@ -167,7 +174,7 @@ void TrainStep::compute_micro_batch(const Share& share,
   begin_exchange(share, is_last);
   try {
     if (outcome.is_complete() && (share.is_own || flat_parameters_.shards_weights())) {
-      auto micro_batch = backward(batch, totals, context);
+      auto micro_batch = backward(share.index, batch, totals, context);
       if (share.is_own) {
         losses.push_back(std::move(micro_batch));
       }
@@ -224,12 +231,12 @@ void TrainStep::reduce_gradients() {
 }
 
 TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
-  StepTotals totals{.terms = std::vector<double>(objective_.terms().size(), 0)};
+  StepTotals totals{.terms = std::vector<double>(objective_.terms().size(), 0), .weights = {}};
   for (const auto& batch : batches.micro_batches) {
     const auto counts = objective_.counts(batch);
-    const auto weights = objective_.weights(batch);
+    totals.weights.push_back(objective_.weights(batch));
     for (std::size_t term = 0; term < totals.terms.size(); ++term) {
-      totals.terms[term] += weights[term];
+      totals.terms[term] += totals.weights.back()[term];
       result.targets += counts[term];
     }
     totals.tokens += static_cast<double>(batch.total_tokens());
@@ -238,7 +245,8 @@ TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepRes
   return totals;
 }
 
-TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
+TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
+                                              const data::Batch& batch,
                                               const StepTotals& totals,
                                               nn::ForwardContext context) {
   nn::AuxiliaryLosses auxiliary_losses;
@@ -249,6 +257,7 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
   const auto sums = objective_.losses(model_, batch, context);
   MicroBatchLoss result{
       .loss = {},
+      .terms = {},
       .running_sums = sums.size() > totals.terms.size() ? sums.back() : at::Tensor(),
       .auxiliary_losses = {}};
   auto& loss = result.loss;
@@ -256,6 +265,7 @@ TrainStep::MicroBatchLoss TrainStep::backward(const data::Batch& batch,
     if (totals.terms[term] > 0 && sums[term].requires_grad()) {
       const auto share = sums[term] / totals.terms[term];
       loss = loss.defined() ? loss + share : share;
+      result.terms.emplace_back(sums[term].detach(), totals.weights[index][term]);
     }
   }
   for (const auto& each : auxiliary_losses.all()) {

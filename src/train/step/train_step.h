@@ -53,7 +53,9 @@ struct StepResult {
   double loss = 0;
   double norm = 0;  // of the gradient, before clipping
   bool has_targets = false;
+  double max_loss = 0;  // of a micro-batch, without auxiliary losses
   int64_t tokens = 0;
+  int64_t own_tokens = 0;  // those that this rank computed
   int64_t sequences = 0;
   int64_t targets = 0;
   std::vector<double> running_sums = {};                // of the objective
@@ -97,18 +99,21 @@ class TrainStep {
  private:
   /// Denominators of the losses, over all micro-batches of the step.
   struct StepTotals {
-    std::vector<double> terms;  // of the objective
-    double tokens = 0;          // of auxiliary losses
+    std::vector<double> terms;                 // of the objective
+    std::vector<std::vector<double>> weights;  // of each micro-batch: its part of the terms
+    double tokens = 0;                         // of auxiliary losses
     double sequences = 0;
   };
   StepTotals count(const data::StepBatches& batches, StepResult& result) const;
   /// Results of a micro-batch.
   struct MicroBatchLoss {
-    at::Tensor loss;          // its part of the step's loss; undefined without targets
-    at::Tensor running_sums;  // of the objective; undefined if it has none
+    at::Tensor loss;  // its part of the step's loss; undefined without targets
+    std::vector<std::pair<at::Tensor, double>> terms;  // sum of the losses and of their weights
+    at::Tensor running_sums;                           // of the objective; undefined if it has none
     std::vector<std::pair<std::string, at::Tensor>> auxiliary_losses;
   };
-  MicroBatchLoss backward(const data::Batch& batch,
+  MicroBatchLoss backward(std::size_t index,
+                          const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
   static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);

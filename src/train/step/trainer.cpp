@@ -76,7 +76,8 @@ Trainer::Trainer(const RunConfig& config,
       log_(directory,
            state_,
            config.train.duration,
-           {state_.progress, config.train.duration, evaluation_.interval()}),
+           {state_.progress, config.train.duration, evaluation_.interval()},
+           *options.group),
       minutes_before_(state_.progress.minutes),
       begin_(Steady::now()),
       checkpoints_(directory, config, from ? state_.progress.steps : -1) {
@@ -180,6 +181,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
 
 bool Trainer::step() {
   const auto begin = Steady::now();
+  const double waited = options_.group->waited_seconds();
   auto batches = loader_->next();
   if (!batches) {
     return false;
@@ -196,7 +198,8 @@ bool Trainer::step() {
   state_.cursor = batches->end;
   state_.updates = optimizer_.updates();
   state_.warmup_end = learning_rate_.warmup_end();
-  log_.add_step(result_, lr, Seconds(Steady::now() - begin).count());
+  log_.add_step(result_, lr, Seconds(Steady::now() - begin).count(),
+                options_.group->waited_seconds() - waited);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/string_util.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -183,6 +184,72 @@ TEST(LaunchedRun, StopsOnAllRanksAndResumesOnAnotherNumberOfThem) {
       test::weft({"launch", "--ranks", "3", "--", "train", config, "--output", run});
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   expect_near(metric(run, "train/loss"), metric(undisturbed, "train/loss"), 2e-5);
+}
+
+TEST(LaunchedRun, ASignalToOneRankStopsAll) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto undisturbed = trained(work, config, 3);
+  const auto run = work / "stopped";
+  const test::TemporaryDirectory streams;
+  const auto launcher = test::start({WEFT_BINARY, "launch", "--ranks", "3", "--restarts", "1", "--",
+                                     "train", config, "--output", run},
+                                    streams.path());
+  ASSERT_TRUE(wait_until([&] { return fs::exists(run + "/checkpoint-5"); }));
+  const auto ranks = ranks_of(run);
+  ASSERT_EQ(ranks.size(), 3U);
+  ::kill(ranks[2], SIGTERM);
+  const auto done = test::finish(launcher, streams.path());
+  EXPECT_EQ(done.status, 143) << done.err;
+  std::size_t stopped = 0;
+  for (auto at = done.err.find("and saved;"); at != std::string::npos;
+       at = done.err.find("and saved;", at + 1)) {
+    ++stopped;
+  }
+  EXPECT_EQ(stopped, 3U) << done.err;
+  EXPECT_EQ(done.err.find("starting all ranks again"), std::string::npos) << done.err;
+  train(run, config, 3);
+  EXPECT_EQ(weights(run), weights(undisturbed));
+  EXPECT_EQ(metric(run, "train/loss"), metric(undisturbed, "train/loss"));
+}
+
+TEST(LaunchedRun, LogsWhatEachRankDoes) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  const auto run = work / "run";
+  const auto done = test::weft({"launch", "--ranks", "2", "--", "train", config, "--output", run,
+                                "--log-dir", work / "logs/new", "--set", "train.clip_norm=-1"});
+  EXPECT_EQ(done.status, 2);
+  const auto error = test::contents(work / "logs/new/rank-1.log");
+  EXPECT_NE(error.find(" error "), std::string::npos) << error;
+  EXPECT_NE(error.find("clip_norm"), std::string::npos) << error;
+  const auto again = test::weft({"launch", "--ranks", "2", "--", "train", config, "--output", run,
+                                 "--log-dir", work / "logs/new"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  const auto loss = metric(run, "train/loss");
+  const auto max_loss = metric(run, "train/max_loss");
+  ASSERT_EQ(loss.size(), max_loss.size());
+  double tokens_per_second = 0;
+  for (const auto* const rank : {"rank_0", "rank_1"}) {
+    const auto prefix = str_cat("throughput/", rank);
+    const auto rate = metric(run, prefix + "/tokens_per_second");
+    const auto waited = metric(run, prefix + "/communication_ms_per_step");
+    ASSERT_EQ(rate.size(), loss.size());
+    ASSERT_EQ(waited.size(), loss.size());
+    EXPECT_GT(waited.at(20), 0);
+    tokens_per_second += rate.at(20);
+  }
+  // Without the time that they wait, ranks compute faster than the run as a whole.
+  EXPECT_GE(tokens_per_second, metric(run, "throughput/tokens_per_second").at(20));
+  for (const auto& [step, value] : loss) {
+    EXPECT_GE(max_loss.at(step), value) << "one of two micro-batches is above their mean";
+    EXPECT_LT(max_loss.at(step), 1.2 * value);
+  }
+  for (const auto* const rank : {"0", "1"}) {
+    const auto log = test::contents(work / str_cat("logs/new/rank-", rank, ".log"));
+    EXPECT_NE(log.find(" info [train] step 20/20"), std::string::npos) << log;
+  }
+  EXPECT_EQ(again.err.find("[rank 1]"), std::string::npos) << again.err;
 }
 
 std::string optimizer_state(const std::string& run) {

@@ -244,7 +244,8 @@ TEST_P(KilledRank, IsNamedByAllOthers) {
     }
     const auto error = error_within(std::chrono::seconds(3), [&] { all_reduce(group, flat); });
     EXPECT_THROW(group.sum({1.0}), DistributedError);
-    return without_cause(error);
+    // Ranks may notice in either half of the all-reduce.
+    return test::filled(without_cause(error), "all-gather", "reduce-scatter");
   });
   auto expected =
       repeated(4, str_cat("rank ", victim, " (HOST) did not answer at step 12 in reduce-scatter"));
@@ -263,9 +264,9 @@ TEST_P(StoppedRank, IsNamedAfterTheTimeout) {
     if (group.rank() == victim) {
       ::raise(SIGSTOP);
     }
-    return without_cause(error_within(std::chrono::milliseconds(3500), [&] { group.sum({1.0}); }));
+    return without_cause(error_within(std::chrono::seconds(8), [&] { group.sum({1.0}); }));
   };
-  auto results = test::run_in_group(3, work, {.timeout = std::chrono::milliseconds(500)});
+  auto results = test::run_in_group(3, work, {.timeout = std::chrono::seconds(2)});
   auto expected = repeated(3, str_cat("rank ", victim, " (HOST) did not answer in sum"));
   expected[static_cast<std::size_t>(victim)] = "signal 9";
   EXPECT_EQ(results, expected);
@@ -281,8 +282,7 @@ TEST(ProcessGroup, RankThatLeavesIsNamed) {
     if (group.rank() == 2) {  // busy while the other two end
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
-    return with_host(error_within(std::chrono::seconds(3),
-                                  [&] { group.barrier("tokenising", std::chrono::seconds(20)); }));
+    return with_host(error_within(std::chrono::seconds(3), [&] { group.barrier("tokenising"); }));
   });
   const std::string expected = "rank 1 (HOST) left in tokenising: connection closed";
   EXPECT_EQ(results, Texts({expected, "own error", expected}));
@@ -291,27 +291,47 @@ TEST(ProcessGroup, RankThatLeavesIsNamed) {
 TEST(ProcessGroup, BarrierOutlastsTheTimeoutOfCollectives) {
   const auto work = [](ProcessGroup& group) -> std::string {
     if (group.is_main()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     }
-    group.barrier("saving", std::chrono::seconds(20));
+    group.barrier("saving");
     return str_cat(group.sum({1.0})[0]);
   };
-  EXPECT_EQ(test::run_in_group(2, work, {.timeout = std::chrono::milliseconds(500)}),
-            repeated(2, "2"));
+  EXPECT_EQ(test::run_in_group(2, work, {.timeout = std::chrono::seconds(1)}), repeated(2, "2"));
 }
 
-TEST(ProcessGroup, BarrierNamesTheRankThatDoesNotArrive) {
-  const auto results = test::run_in_group(3, [](ProcessGroup& group) -> std::string {
+class RankMissingAtBarrier : public testing::TestWithParam<int> {};
+
+TEST_P(RankMissingAtBarrier, IsNamedIfItWasKilled) {
+  const int victim = GetParam();
+  const auto results = test::run_in_group(4, [&](ProcessGroup& group) -> std::string {
     group.sum({1.0});
-    if (group.rank() == 2) {
+    if (group.rank() == victim) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the others wait already
+      ::raise(SIGKILL);
+    }
+    return without_cause(error_within(std::chrono::seconds(3), [&] { group.barrier("saving"); }));
+  });
+  auto expected = repeated(4, str_cat("rank ", victim, " (HOST) did not answer in saving"));
+  expected[static_cast<std::size_t>(victim)] = "signal 9";
+  EXPECT_EQ(results, expected);
+}
+
+TEST_P(RankMissingAtBarrier, IsNamedAfterTheTimeoutIfItWasStopped) {
+  const int victim = GetParam();
+  const auto work = [&](ProcessGroup& group) -> std::string {
+    group.sum({1.0});
+    if (group.rank() == victim) {
       ::raise(SIGSTOP);
     }
-    return without_cause(error_within(
-        std::chrono::seconds(3), [&] { group.barrier("saving", std::chrono::milliseconds(300)); }));
-  });
-  const std::string expected = "rank 2 (HOST) did not answer in saving";
-  EXPECT_EQ(results, Texts({expected, expected, "signal 9"}));
+    return without_cause(error_within(std::chrono::seconds(8), [&] { group.barrier("saving"); }));
+  };
+  const auto results = test::run_in_group(4, work, {.timeout = std::chrono::seconds(2)});
+  auto expected = repeated(4, str_cat("rank ", victim, " (HOST) did not answer in saving"));
+  expected[static_cast<std::size_t>(victim)] = "signal 9";
+  EXPECT_EQ(results, expected);
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, RankMissingAtBarrier, testing::Values(0, 2, 3));
 
 TEST(ProcessGroup, JoiningEndsIfTheStoreStops) {
   const auto work = [](const LaunchEnvironment& environment) -> std::string {
