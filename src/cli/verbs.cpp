@@ -15,7 +15,8 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table{
       {kTrain, "init", "write a config for a task after looking at the data", run_init},
       {kTrain, "train", "pretrain or fine-tune a model from a config", run_train},
-      {kTrain, "launch", "train on several ranks, of this or of several machines", run_launch},
+      {kTrain, "launch", "train or use a model on several ranks, of one or several machines",
+       run_launch},
       {kTrain, "list", "runs in a directory: objective, model, progress, best metric", run_list},
       {kTrain, "compare", "config and metrics of runs, with paired bootstrap intervals",
        run_compare},

@@ -2,6 +2,8 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "base/stop.h"
@@ -10,11 +12,13 @@
 #include "cli/generate/prompt_reader.h"
 #include "cli/predict/output_writer.h"
 #include "cli/predict/request_reader.h"
+#include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "models/directory.h"
+#include "train/distributed/divided_blocks.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -91,14 +95,20 @@ struct TruncationCounts {
       texts += found.is_truncated ? 1 : 0;
     }
   }
-  void report() const;
+  /// Warns about texts of all ranks.
+  void report(train::ProcessGroup& group);
 };
 
 std::string counted(int64_t count, std::string_view what) {
   return str_cat(with_commas(count), " ", what, count == 1 ? " was" : "s were");
 }
 
-void TruncationCounts::report() const {
+void TruncationCounts::report(train::ProcessGroup& group) {
+  prompts = group.sum_count(prompts);
+  texts = group.sum_count(texts);
+  if (!group.is_main()) {
+    return;
+  }
   if (prompts > 0) {
     log::warning(str_cat("[generate] ", counted(prompts, "prompt"),
                          " truncated to the model's maximum length"));
@@ -182,13 +192,16 @@ int stream(const Arguments& arguments, inference::TextGenerator& generator, Trun
   cut.add(
       generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; }));
   std::cout << "\n";
-  cut.report();
+  cut.report(train::single_process());
   return 0;
 }
 
-void check_stream(const Arguments& arguments) {
+void check_stream(const Arguments& arguments, const train::ProcessGroup& group) {
   if (!arguments.has("stream")) {
     return;
+  }
+  if (group.size() > 1) {
+    throw UsageError("weft generate: --stream works only in one process");
   }
   for (const std::string name : {"output", "n-best", "ids", "plain"}) {
     if (arguments.has(name)) {
@@ -207,20 +220,35 @@ void check_stream(const Arguments& arguments) {
 int answer_all(const Arguments& arguments,
                inference::TextGenerator& generator,
                const LineForm& form,
+               train::ProcessGroup& group,
                TruncationCounts cut) {
+  if (!arguments.has("prompt")) {
+    require_input_of_all(group, arguments, arguments.get("input", "-"));
+  }
   const auto prompts = prompts_from_arguments(arguments);
-  OutputWriter writer(arguments.get("output", "-"));
+  std::optional<OutputWriter> writer;
+  if (group.is_main()) {
+    writer.emplace(arguments.get("output", "-"));
+  }
   const auto batch =
       static_cast<std::size_t>(arguments.integer("batch-size", 32, 1, int64_t{1} << 16));
   std::vector<GenerationRequest> queries;
   int64_t done = 0;
-  const auto flush = [&] {
+  train::DividedBlocks blocks(group);
+  const auto lines_of_batch = [&] {
+    std::string lines;
     const auto found = generator.generate(queries, done);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      writer.write(generate_line_of(queries[i], found[i], form));
+      lines += generate_line_of(queries[i], found[i], form);
       cut.add(found[i]);
     }
-    writer.flush();
+    return formats::Json(std::move(lines));
+  };
+  const auto flush = [&] {
+    blocks.add(lines_of_batch, [&](const formats::Json& lines) {
+      writer->write(lines.get_ref<const std::string&>());
+      writer->flush();
+    });
     done += static_cast<int64_t>(queries.size());
     queries.clear();
   };
@@ -233,9 +261,12 @@ int answer_all(const Arguments& arguments,
     }
   }
   flush();
-  writer.commit();
-  cut.report();
-  RequestCounts::report_blank("generate", prompts->blank_lines());
+  blocks.finish();
+  cut.report(group);
+  if (writer) {
+    writer->commit();
+    RequestCounts::report_blank("generate", prompts->blank_lines());
+  }
   return 0;
 }
 
@@ -281,15 +312,16 @@ int run_generate(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  check_stream(arguments);
-  train::set_threads(read_threads(arguments));
+  const auto group = join_ranks(raw);
+  check_stream(arguments, *group);
+  train::set_threads(read_threads(arguments), group->local_size());
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
   const auto loaded = load(arguments, form);
   const TruncationCounts cut{.length = loaded.model->options().length};
   if (arguments.has("stream")) {
     return stream(arguments, *loaded.generator, cut);
   }
-  return answer_all(arguments, *loaded.generator, form, cut);
+  return answer_all(arguments, *loaded.generator, form, *group, cut);
 }
 
 }  // namespace weft::cli

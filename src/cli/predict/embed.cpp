@@ -1,17 +1,21 @@
 #include "inference/embed.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <ATen/ATen.h>
+
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/embeddings_writer.h"
 #include "cli/predict/request_reader.h"
+#include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
@@ -19,6 +23,7 @@
 #include "formats/line_reader.h"
 #include "models/directory.h"
 #include "models/sentence.h"
+#include "train/distributed/divided_blocks.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -113,16 +118,23 @@ class Embedder {
     return result.vectors;
   }
 
-  void report() const {
-    if (truncated_ > 0) {
-      log::warning(str_cat("[embed] ", with_commas(truncated_), " of ", with_commas(texts_),
+  /// Warns about texts of all ranks.
+  void report(train::ProcessGroup& group) const {
+    const auto texts = with_commas(group.sum_count(texts_));
+    const auto truncated = group.sum_count(truncated_);
+    const auto without_tokens = group.sum_count(without_tokens_);
+    if (!group.is_main()) {
+      return;
+    }
+    if (truncated > 0) {
+      log::warning(str_cat("[embed] ", with_commas(truncated), " of ", texts,
                            " texts were truncated to ",
                            std::min(sentence_.options.length.value_or(model_->options().length),
                                     model_->options().length),
                            " tokens"));
     }
-    if (without_tokens_ > 0) {
-      log::warning(str_cat("[embed] ", with_commas(without_tokens_), " of ", with_commas(texts_),
+    if (without_tokens > 0) {
+      log::warning(str_cat("[embed] ", with_commas(without_tokens), " of ", texts,
                            " texts have no tokens: their vectors are zero"));
     }
   }
@@ -137,6 +149,20 @@ class Embedder {
   int64_t truncated_ = 0;
   int64_t without_tokens_ = 0;
 };
+
+/// (texts, E) fp32, exactly.
+formats::Json json_of(const at::Tensor& vectors) {
+  const auto rows = vectors.contiguous();
+  const auto* const bytes = static_cast<const uint8_t*>(rows.const_data_ptr());
+  return {{"size", {rows.size(0), rows.size(1)}},
+          {"values", formats::Json::binary(std::vector<uint8_t>(bytes, bytes + rows.nbytes()))}};
+}
+
+at::Tensor vectors_of(const formats::Json& json) {
+  auto vectors = at::empty({json["size"][0], json["size"][1]}, at::kFloat);
+  std::memcpy(vectors.mutable_data_ptr(), json["values"].get_binary().data(), vectors.nbytes());
+  return vectors;
+}
 
 void declare_embed(Arguments& arguments) {
   arguments.group("Input")
@@ -178,16 +204,20 @@ int run_embed(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  train::set_threads(read_threads(arguments));
-  const auto writer = make_embeddings_writer(arguments);
+  const auto group = join_ranks(raw);
+  require_input_of_all(*group, arguments, arguments.get("input", "-"));
+  train::set_threads(read_threads(arguments), group->local_size());
+  const auto writer = group->is_main() ? make_embeddings_writer(arguments) : nullptr;
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
   TextLines lines(arguments.get("input", "-"), arguments.has("plain"));
   std::vector<std::string> texts;
+  train::DividedBlocks blocks(*group);
   const auto embed_block = [&] {
     if (!texts.empty()) {
-      writer->write(embedder(texts));
+      blocks.add([&] { return json_of(embedder(texts)); },
+                 [&](const formats::Json& vectors) { writer->write(vectors_of(vectors)); });
       texts.clear();
     }
   };
@@ -199,9 +229,12 @@ int run_embed(std::vector<std::string> raw) {
     }
   }
   embed_block();
-  writer->commit();
-  embedder.report();
-  RequestCounts::report_blank("embed", lines.blank_lines());
+  blocks.finish();
+  embedder.report(*group);
+  if (writer) {
+    writer->commit();
+    RequestCounts::report_blank("embed", lines.blank_lines());
+  }
   return 0;
 }
 

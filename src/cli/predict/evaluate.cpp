@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/predict/predict.h"
+#include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "formats/json.h"
@@ -145,19 +146,24 @@ int run_evaluate(std::vector<std::string> raw) {
   if (arguments.has("hardest-limit") && !arguments.has("hardest")) {
     throw UsageError("weft evaluate: --hardest-limit needs --hardest FILE");
   }
-  train::set_threads(read_threads(arguments));
+  const auto group = join_ranks(raw);
+  settings.group = group.get();
+  train::set_threads(read_threads(arguments), group->local_size());
   const auto done = train::run_evaluation_on_directory(
       arguments.positional()[0], arguments.all("data"), settings, arguments.all("set"));
   log_directory(done.directory);
+  const auto generated =
+      settings.needs_pairs ? evaluate_texts(arguments, done, *group) : formats::Json::object();
+  if (!group->is_main()) {
+    return 0;
+  }
   if (arguments.has("hardest")) {
     write_hardest_examples(arguments.get("hardest"), done, limit);
     log::info(str_cat("[evaluate] the examples with the largest loss were written to ",
                       arguments.get("hardest")));
   }
   auto report = report_of(done);
-  if (settings.needs_pairs) {
-    report.update(evaluate_texts(arguments, done));
-  }
+  report.update(generated);
   round_numbers(report);
   print(arguments, report, done);
   return 0;

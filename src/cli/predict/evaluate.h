@@ -17,8 +17,11 @@ void declare_generated_texts(Arguments& arguments);
 bool wants_generated_texts(const Arguments& arguments);
 
 /// Generates a text for the source of every pair, an empty one if the source is blank, and compares
-/// the texts with the targets: `eval_bleu`, `eval_chrf`, `eval_rouge1` and so on.
-formats::Json evaluate_texts(const Arguments& arguments, const train::DirectoryEvaluation& done);
+/// the texts with the targets: `eval_bleu`, `eval_chrf`, `eval_rouge1` and so on. Ranks divide the
+/// sources; only rank 0 returns metrics.
+formats::Json evaluate_texts(const Arguments& arguments,
+                             const train::DirectoryEvaluation& done,
+                             train::ProcessGroup& group);
 
 /// The report of `weft evaluate` as tables for people: metrics, `selected_by` first; precision,
 /// recall and F1 of each class; the confusion matrix.

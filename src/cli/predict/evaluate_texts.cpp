@@ -9,6 +9,7 @@
 #include "data/rows/parallel_reader.h"
 #include "inference/generate.h"
 #include "models/config/family.h"
+#include "train/distributed/divided_blocks.h"
 
 namespace weft::cli {
 
@@ -61,10 +62,11 @@ inference::TextGenerator generator_of(const Arguments& arguments,
   return {*done.model, done.tokenizer, settings};
 }
 
-/// Generates one text per source.
+/// Generates one text per source; ranks divide the sources. Only rank 0 returns texts.
 std::vector<std::string> written(const Arguments& arguments,
                                  const train::DirectoryEvaluation& done,
-                                 const std::vector<std::string>& sources) {
+                                 const std::vector<std::string>& sources,
+                                 train::ProcessGroup& group) {
   auto generator = generator_of(arguments, done);
   std::vector<std::string> texts(sources.size());
   std::vector<GenerationRequest> queries;
@@ -75,12 +77,30 @@ std::vector<std::string> written(const Arguments& arguments,
       places.push_back(i);
     }
   }
-  const auto answers = generator.generate(queries, 0);
   int64_t cut = 0;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto& best = answers[i].texts.at(0);
-    texts[places[i]] = plain_line(best.text);
-    cut += best.is_truncated || answers[i].was_truncated ? 1 : 0;
+  train::DividedBlocks blocks(group);
+  const auto ranks = static_cast<std::size_t>(group.size());
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto begin = queries.size() * rank / ranks;
+    const auto end = queries.size() * (rank + 1) / ranks;
+    blocks.add(
+        [&] {
+          auto lines = formats::Json::array();
+          for (const auto& answer :
+               generator.generate({queries.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   queries.begin() + static_cast<std::ptrdiff_t>(end)},
+                                  static_cast<int64_t>(begin))) {
+            const auto& best = answer.texts.at(0);
+            lines.push_back({plain_line(best.text), best.is_truncated || answer.was_truncated});
+          }
+          return lines;
+        },
+        [&, begin](const formats::Json& lines) {
+          for (std::size_t i = 0; i < lines.size(); ++i) {
+            texts[places[begin + i]] = lines[i][0];
+            cut += lines[i][1].get<bool>() ? 1 : 0;
+          }
+        });
   }
   if (cut > 0) {
     log::warning(
@@ -122,9 +142,14 @@ bool wants_generated_texts(const Arguments& arguments) {
   return false;
 }
 
-formats::Json evaluate_texts(const Arguments& arguments, const train::DirectoryEvaluation& done) {
+formats::Json evaluate_texts(const Arguments& arguments,
+                             const train::DirectoryEvaluation& done,
+                             train::ProcessGroup& group) {
   const auto lines = lines_of(done.items);
-  const auto texts = written(arguments, done, lines.sources);
+  const auto texts = written(arguments, done, lines.sources, group);
+  if (!group.is_main()) {
+    return {};
+  }
   if (arguments.has("hypotheses")) {
     OutputWriter file(arguments.get("hypotheses"));
     for (const auto& line : texts) {

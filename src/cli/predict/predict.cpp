@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/output_writer.h"
 #include "cli/predict/request_reader.h"
+#include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
@@ -17,6 +19,7 @@
 #include "models/config/heads.h"
 #include "models/directory.h"
 #include "objectives/evaluation/decision_threshold.h"
+#include "train/distributed/divided_blocks.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
 
@@ -78,15 +81,21 @@ class TextPredictor : public RowPredictor {
     return answers;
   }
 
-  void report() const override {
-    if (truncated_ > 0) {
-      log::warning(str_cat("[predict] ", with_commas(truncated_),
+  void report(train::ProcessGroup& group) override {
+    const auto truncated = group.sum_count(truncated_);
+    const auto without_mask = group.sum_count(without_mask_);
+    counts_.sum(group);
+    if (!group.is_main()) {
+      return;
+    }
+    if (truncated > 0) {
+      log::warning(str_cat("[predict] ", with_commas(truncated),
                            " texts were truncated to the model's maximum of ",
                            model_.options().length, " tokens"));
     }
-    if (without_mask_ > 0) {
+    if (without_mask > 0) {
       const auto mask = tokenizer_.special_token_ids().mask;
-      log::warning(str_cat("[predict] ", with_commas(without_mask_), " texts have no mask token; ",
+      log::warning(str_cat("[predict] ", with_commas(without_mask), " texts have no mask token; ",
                            mask >= 0 ? "that of this model is " + tokenizer_.piece(mask)
                                      : "the tokenizer of this model has none"));
     }
@@ -119,7 +128,9 @@ RequestColumns read_columns(const Arguments& arguments) {
 }
 
 /// The texts or images of the command line, else those of --input.
-std::unique_ptr<InputReader> input_of(const Arguments& arguments, bool reads_images) {
+std::unique_ptr<InputReader> input_of(const Arguments& arguments,
+                                      bool reads_images,
+                                      const train::ProcessGroup& group) {
   const auto& positional = arguments.positional();
   std::vector<std::string> given(positional.begin() + 1, positional.end());
   const auto texts = arguments.all("text");
@@ -133,6 +144,7 @@ std::unique_ptr<InputReader> input_of(const Arguments& arguments, bool reads_ima
     return reads_images ? input_of_images(given) : input_of_texts(std::move(given));
   }
   const auto path = arguments.get("input", "-");
+  require_input_of_all(group, arguments, path);
   if (reads_images && path != "-" && !formats::table_kind(path)) {
     return input_of_images({path});
   }
@@ -164,19 +176,23 @@ std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
 }
 
 /// Answers block by block. A block ends early when the writer of a pipe makes us wait, so that each
-/// line is answered at once.
+/// line is answered at once. Only rank 0 has a writer.
 void answer_rows(InputReader& input,
                  RowPredictor& predictor,
                  std::size_t block,
-                 AnswerWriter& writer) {
+                 train::ProcessGroup& group,
+                 std::optional<AnswerWriter>& writer) {
+  train::DividedBlocks blocks(group);
   std::vector<InputRow> rows;
   const auto answer = [&] {
-    const auto answers = predictor.answer(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      writer.write(rows[i].fields, answers[i]);
-    }
-    writer.flush();
-    rows.clear();
+    const auto shared = std::make_shared<std::vector<InputRow>>(std::exchange(rows, {}));
+    blocks.add([&] { return formats::Json(predictor.answer(*shared)); },
+               [&writer, shared](const formats::Json& answers) {
+                 for (std::size_t i = 0; i < shared->size(); ++i) {
+                   writer->write((*shared)[i].fields, answers[i]);
+                 }
+                 writer->flush();
+               });
   };
   for (InputRow row; input.next(row);) {
     throw_if_stopped("predicting");
@@ -186,6 +202,7 @@ void answer_rows(InputReader& input,
     }
   }
   answer();
+  blocks.finish();
 }
 
 void declare_predict(Arguments& arguments) {
@@ -239,16 +256,22 @@ int run_predict(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  train::set_threads(read_threads(arguments));
+  const auto group = join_ranks(raw);
+  train::set_threads(read_threads(arguments), group->local_size());
   const auto loaded = load_trained(arguments.positional()[0], read_inference(arguments));
-  const auto input = input_of(arguments, models::reads_images(loaded.model->options()));
+  const auto input = input_of(arguments, models::reads_images(loaded.model->options()), *group);
   const auto predictor = predictor_of(arguments, loaded, *input);
-  AnswerWriter writer(arguments.get("output", "-"));
+  std::optional<AnswerWriter> writer;
+  if (group->is_main()) {
+    writer.emplace(arguments.get("output", "-"));
+  }
   // Attention weights are large: one row at a time.
-  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock, writer);
-  writer.commit();
-  predictor->report();
-  RequestCounts::report_blank("predict", input->blank_lines());
+  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock, *group, writer);
+  predictor->report(*group);
+  if (writer) {
+    writer->commit();
+    RequestCounts::report_blank("predict", input->blank_lines());
+  }
   return 0;
 }
 

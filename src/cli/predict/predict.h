@@ -14,6 +14,7 @@
 #include "models/config/options.h"
 #include "models/model.h"
 #include "objectives/evaluation/decision_threshold.h"
+#include "train/distributed/process_group.h"
 
 namespace weft::cli {
 
@@ -37,8 +38,8 @@ class RowPredictor {
  public:
   virtual ~RowPredictor() = default;
   virtual std::vector<formats::Json> answer(const std::vector<InputRow>& rows) = 0;
-  /// Warns about conditions of the rows that a user should know about.
-  virtual void report() const = 0;
+  /// Warns about conditions of the rows, of all ranks, that a user should know about.
+  virtual void report(train::ProcessGroup& group) = 0;
 };
 
 /// Tags the words of {"text"} or {"words"}: {"words", "tags", "scores", "entities"}. Model and

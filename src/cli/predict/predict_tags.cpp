@@ -88,9 +88,10 @@ class TagPredictor : public RowPredictor {
     return lines;
   }
 
-  void report() const override {
-    if (split_ > 0) {
-      log::warning(str_cat("[predict] ", with_commas(split_),
+  void report(train::ProcessGroup& group) override {
+    const auto split = group.sum_count(split_);
+    if (group.is_main() && split > 0) {
+      log::warning(str_cat("[predict] ", with_commas(split),
                            " sentences longer than the model's maximum of ",
                            model_.options().length, " tokens were split"));
     }

@@ -247,6 +247,12 @@ void RequestCounts::add(const inference::PredictionRequest& query) {
   pairs_ += query.text_pair ? 1 : 0;
 }
 
+void RequestCounts::sum(train::ProcessGroup& group) {
+  for (auto* const count : {&requests_, &empty_, &pairs_}) {
+    *count = group.sum_count(*count);
+  }
+}
+
 void RequestCounts::report_blank(std::string_view verb, int64_t lines) {
   if (lines > 0) {
     log::warning(str_cat("[", verb, "] ", with_commas(lines), " blank input lines were skipped"));

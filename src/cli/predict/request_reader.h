@@ -10,6 +10,7 @@
 #include "formats/image.h"
 #include "formats/json.h"
 #include "inference/predict.h"
+#include "train/distributed/process_group.h"
 
 namespace weft::cli {
 
@@ -65,6 +66,8 @@ inference::PredictionRequest request_of(const InputRow& row, const RequestColumn
 class RequestCounts {
  public:
   void add(const inference::PredictionRequest& query);
+  /// Adds the counts of the other ranks.
+  void sum(train::ProcessGroup& group);
   /// Warns about empty texts, and about texts without a second one for a model of pairs.
   void report(bool is_of_pairs) const;
   /// Warns about blank lines; `verb` as in the log.

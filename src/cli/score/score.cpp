@@ -3,12 +3,15 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/output_writer.h"
+#include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
@@ -16,6 +19,7 @@
 #include "inference/choice_metrics.h"
 #include "inference/likelihood.h"
 #include "models/directory.h"
+#include "train/distributed/divided_blocks.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -34,11 +38,36 @@ struct ScoreGroup {
   std::unique_ptr<ScoreItemReader> items;
 };
 
-/// Scores questions in blocks and collects the metrics.
+/// Exactly, to send it to another rank.
+Json json_of(const Likelihood& found) {
+  return {found.log_probability, found.is_greedy, found.tokens, found.was_truncated};
+}
+
+std::vector<Likelihood> likelihoods_of(const Json& json) {
+  std::vector<Likelihood> found;
+  for (const auto& each : json) {
+    found.push_back({.log_probability = each[0],
+                     .is_greedy = each[1],
+                     .tokens = each[2],
+                     .was_truncated = each[3]});
+  }
+  return found;
+}
+
+Json json_of(const std::vector<Likelihood>& found) {
+  auto json = Json::array();
+  for (const auto& each : found) {
+    json.push_back(json_of(each));
+  }
+  return json;
+}
+
+/// Scores questions in blocks, which ranks divide, and collects the metrics on rank 0.
 class Scorer {
  public:
-  Scorer(const std::string& path, const Arguments& arguments)
-      : directory_(models::model_directory(path)),
+  Scorer(const std::string& path, const Arguments& arguments, train::ProcessGroup& group)
+      : blocks_(group),
+        directory_(models::model_directory(path)),
         tokenizer_(data::load_tokenizer(directory_)),
         scores_unconditional_(arguments.has("unconditional")) {
     auto loaded = models::load_model(directory_, models::read_model_config(directory_), 0);
@@ -55,18 +84,18 @@ class Scorer {
             .on_step = [] { throw_if_stopped("scoring"); }});
   }
 
-  /// Scores one group and returns its metrics; without `writer` no lines are written.
+  /// Scores one group and returns its metrics, on rank 0; without `writer` no lines are written.
   TaskMetrics answer(const ScoreGroup& asked, int64_t words, OutputWriter* writer) {
     metrics_ = {};
     std::vector<ScoreItem> items;
     for (ScoreItem item; asked.items->next(item);) {
       items.push_back(std::move(item));
       if (items.size() == kScoreBlock) {
-        answer(items, writer);
-        items.clear();
+        answer(std::exchange(items, {}), writer);
       }
     }
-    answer(items, writer);
+    answer(std::move(items), writer);
+    blocks_.finish();
     return {asked.task, metrics_.result(words)};
   }
 
@@ -78,7 +107,13 @@ class Scorer {
   }
 
  private:
-  void answer(const std::vector<ScoreItem>& items, OutputWriter* writer) {
+  void answer(std::vector<ScoreItem> block, OutputWriter* writer) {
+    const auto items = std::make_shared<const std::vector<ScoreItem>>(std::move(block));
+    blocks_.add([&] { return score(*items); },
+                [this, items, writer](const Json& found) { write(*items, found, writer); });
+  }
+
+  Json score(const std::vector<ScoreItem>& items) const {
     std::vector<Continuation> asked;
     std::vector<std::string> texts;
     for (const auto& item : items) {
@@ -95,8 +130,13 @@ class Scorer {
         }
       }
     }
-    const auto found = scorer_->score(asked);
-    const auto read = texts.empty() ? std::vector<Likelihood>{} : scorer_->score_texts(texts);
+    return {{"continuations", json_of(scorer_->score(asked))},
+            {"texts", texts.empty() ? Json::array() : json_of(scorer_->score_texts(texts))}};
+  }
+
+  void write(const std::vector<ScoreItem>& items, const Json& json, OutputWriter* writer) {
+    const auto found = likelihoods_of(json["continuations"]);
+    const auto read = likelihoods_of(json["texts"]);
     std::size_t at = 0;
     std::size_t text = 0;
     for (const auto& item : items) {
@@ -160,6 +200,7 @@ class Scorer {
     return line;
   }
 
+  train::DividedBlocks blocks_;
   std::string directory_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   bool scores_unconditional_;
@@ -265,26 +306,34 @@ void declare_score(Arguments& arguments) {
   declare_inference(arguments);
 }
 
-int score_items(const Arguments& arguments) {
-  train::set_threads(read_threads(arguments));
+int score_items(const Arguments& arguments, train::ProcessGroup& group) {
+  if (!arguments.has("task") && !arguments.has("text")) {
+    require_input_of_all(group, arguments, arguments.get("input", "-"));
+  }
+  train::set_threads(read_threads(arguments), group.local_size());
   const auto all = score_groups(arguments);
   const auto words = arguments.integer("word-count", 0, 0, int64_t{1} << 50);
   const bool is_table = arguments.has("table");
-  Scorer scorer(arguments.positional()[0], arguments);
-  OutputWriter writer(arguments.get("output", "-"));
+  Scorer scorer(arguments.positional()[0], arguments, group);
+  std::optional<OutputWriter> writer;
+  if (group.is_main()) {
+    writer.emplace(arguments.get("output", "-"));
+  }
   std::vector<TaskMetrics> found;
   for (const auto& asked : all) {
     log::set_progress_line("scoring " + asked.task);
-    found.push_back(scorer.answer(asked, words, is_table ? nullptr : &writer));
-    if (!is_table) {
-      writer.write(score_json_of(found.back()).dump() + "\n");
+    found.push_back(scorer.answer(asked, words, is_table || !writer ? nullptr : &*writer));
+    if (writer && !is_table) {
+      writer->write(score_json_of(found.back()).dump() + "\n");
     }
   }
   log::set_progress_line("");
-  if (is_table) {
-    writer.write(score_table(found));
+  if (writer && is_table) {
+    writer->write(score_table(found));
   }
-  writer.commit();
+  if (writer) {
+    writer->commit();
+  }
   scorer.report();
   return 0;
 }
@@ -332,7 +381,7 @@ int run_score(std::vector<std::string> raw) {
   if (arguments.positional().empty()) {
     throw UsageError("weft score: MODEL is required, or --hypotheses FILE --references FILE");
   }
-  return score_items(arguments);
+  return score_items(arguments, *join_ranks(raw));
 }
 
 }  // namespace weft::cli

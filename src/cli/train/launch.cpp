@@ -20,6 +20,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "base/system_calls.h"
+#include "cli/ranks.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 
@@ -199,10 +200,13 @@ std::vector<std::string> take_command(std::vector<std::string>& arguments) {
 }
 
 Launch read_launch(const Arguments& parsed, std::vector<std::string> command) {
-  if (command.size() < 2 || command[1] != "train") {
+  if (command.size() < 2) {
     throw UsageError(
-        str_cat("weft launch: ", command.size() < 2 ? "no command" : "'" + command[1] + "'",
-                " after --, must be: weft launch --ranks N -- train CONFIG"));
+        "weft launch: no command after --, must be: weft launch --ranks N -- train CONFIG");
+  }
+  const auto& names = rank_verbs();
+  if (std::find(names.begin(), names.end(), command[1]) == names.end()) {
+    reject_name("weft launch: --", command[1], names);
   }
   Launch launch{.command = std::move(command)};
   launch.ranks = static_cast<int>(parsed.integer("ranks", 1, 1, 1024));
@@ -224,14 +228,17 @@ Launch read_launch(const Arguments& parsed, std::vector<std::string> command) {
 
 int run_launch(std::vector<std::string> arguments) {
   Arguments parsed(
-      {.usage = "weft launch --ranks N [options] -- train CONFIG [options]",
+      {.usage = "weft launch --ranks N [options] -- COMMAND [arguments]",
        .description =
            "Starts the ranks of one training run, each a process with its share of every step. The "
-           "run computes what one process would: the same data order, the same losses. torchrun "
-           "--no-python, srun and mpirun can start `weft train` as well.",
+           "run computes what one process would: the same data order, the same losses. Evaluate, "
+           "predict, generate, score and embed divide their input among the ranks. torchrun "
+           "--no-python, srun and mpirun can start all of these as well.",
        .examples = {"weft launch --ranks 4 -- train config.yaml",
                     "weft launch --ranks 2 --nodes 2 --node-rank 1 --master-addr 10.0.0.1 "
-                    "--master-port 29500 -- train config.yaml"}},
+                    "--master-port 29500 -- train config.yaml",
+                    "weft launch --ranks 4 -- predict runs/spam --input mails.jsonl --output "
+                    "answers.jsonl"}},
       0, 0);
   parsed.value("ranks", "N", "Number of ranks on this machine")
       .value("nodes", "N", "Number of machines; this command runs on each of them")

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/ranks.h"
 #include "cli/train/train.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
@@ -124,17 +124,10 @@ void open_rank_log(const std::string& directory, int rank) {
   log::open_file(str_cat(directory, "/rank-", rank, ".log"));
 }
 
-std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
-                                                const config::Duration& timeout) {
-  const std::chrono::duration<double> seconds(timeout.amount *
-                                              config::seconds_in(timeout.unit).value());
-  auto group = train::ProcessGroup::join(
-      launch, {.timeout = std::chrono::ceil<std::chrono::milliseconds>(seconds)});
-  if (launch.world_size > 1) {
-    log::info(str_cat("[run] ", launch.world_size, " ranks",
-                      launch.launcher.empty() ? "" : ", started by " + launch.launcher));
-  }
-  return group;
+std::chrono::milliseconds milliseconds_of(const config::Duration& duration) {
+  const std::chrono::duration<double> seconds(duration.amount *
+                                              config::seconds_in(duration.unit).value());
+  return std::chrono::ceil<std::chrono::milliseconds>(seconds);
 }
 
 void declare_training(Arguments& arguments) {
@@ -230,7 +223,7 @@ int run_train(std::vector<std::string> arguments) {
   }
   auto request = request_of(parsed.get("resume", "auto"));
   request.allows_changed_data = parsed.has("allow-changed-data");
-  const auto group = join_ranks(launch, config.train.ranks.timeout);
+  const auto group = join_ranks(launch, milliseconds_of(config.train.ranks.timeout));
   request.group = group.get();
   train::run_training(config, request);
   return 0;

@@ -72,6 +72,11 @@ class ProcessGroup {
   /// Sums a few numbers, in the order of the ranks: the same bits on every rank.
   std::vector<double> sum(std::vector<double> values);
 
+  /// The sum of a count below 2^53.
+  int64_t sum_count(int64_t count) {
+    return static_cast<int64_t>(sum({static_cast<double>(count)}).front());
+  }
+
   /// Whether the condition holds on any rank: what only one notices, all must act on.
   bool any(bool condition) { return sum({condition ? 1.0 : 0.0}).front() > 0; }
 

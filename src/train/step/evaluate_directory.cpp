@@ -262,11 +262,13 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   result.selected_by = configured_metric(directory).value_or(objective->metric_for_best_model());
   result.tokenizer = data::load_tokenizer(directory);
   result.items = data_options.evaluate;
-  const auto data = objective->make_datasets({.data = data_options,
-                                              .model = options,
-                                              .tokenizer = result.tokenizer,
-                                              .seed = seed_of(document.root()),
-                                              .progress = show_progress()});
+  const auto data = settings.group->main_first("the preparation of the data on rank 0", [&] {
+    return objective->make_datasets({.data = data_options,
+                                     .model = options,
+                                     .tokenizer = result.tokenizer,
+                                     .seed = seed_of(document.root()),
+                                     .progress = show_progress()});
+  });
   log::set_progress_line("");
   for (const auto& remark : data.remarks) {
     log::info("[data] " + remark);
