@@ -76,7 +76,7 @@ inline pid_t start(const std::vector<std::string>& command,
     }
     raw.push_back(nullptr);
     if (opened) {
-      ::execv(raw[0], raw.data());
+      ::execvp(raw[0], raw.data());
     }
     ::_exit(127);
   }

@@ -102,6 +102,19 @@ void read_flat_tensors(const std::string& path,
   }
 }
 
+/// Number of ranks whose own moments the file has; 1 if they had the same.
+int saved_ranks_of(const formats::SafetensorsFile& file) {
+  int ranks = 1;
+  for (const auto& [name, view] : file.tensors()) {
+    int rank = 0;
+    if (name.starts_with("rank_") &&
+        std::from_chars(name.data() + 5, name.data() + name.size(), rank).ec == std::errc()) {
+      ranks = std::max(ranks, rank + 1);
+    }
+  }
+  return ranks;
+}
+
 void write_carried_state(const std::string& path, const std::map<std::string, at::Tensor>& state) {
   std::vector<at::Tensor> kept;  // storage of the views below
   std::vector<formats::NamedTensor> tensors;
@@ -277,10 +290,27 @@ void load_weights(const std::string& checkpoint, FlatParameters& flat_parameters
   }
 }
 
-void load_optimizer(const std::string& checkpoint,
-                    const FlatParameters& flat_parameters,
-                    Optimizer& optimizer) {
-  read_flat_tensors(checkpoint + kOptimizer, flat_parameters, optimizer.moments());
+std::string moment_name(const std::string& name, int rank) {
+  return rank == 0 ? name : str_cat("rank_", rank, ".", name);
+}
+
+void load_moments(const std::string& checkpoint,
+                  const FlatParameters& flat_parameters,
+                  const std::vector<std::pair<std::string, at::Tensor>>& moments,
+                  int rank) {
+  const auto path = checkpoint + kOptimizer;
+  const int saved_ranks = saved_ranks_of(formats::SafetensorsFile(path));
+  auto own = moments;
+  for (auto& [name, tensor] : own) {
+    name = moment_name(name, rank % saved_ranks);
+  }
+  read_flat_tensors(path, flat_parameters, own);
+}
+
+bool has_moment(const std::string& checkpoint, const std::string& name) {
+  const formats::SafetensorsFile file(checkpoint + kOptimizer);
+  return std::any_of(file.tensors().begin(), file.tensors().end(),
+                     [&](const auto& tensor) { return tensor.first.starts_with(name + "."); });
 }
 
 std::map<std::string, at::Tensor> load_carried_state(const std::string& checkpoint) {

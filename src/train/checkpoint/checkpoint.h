@@ -29,7 +29,7 @@ struct CheckpointParts {
   std::map<std::string, at::Tensor> carried_state = {};     // nn::CarriedState::tensors
   const models::Lora* lora = nullptr;                       // LoRA adapters, if any
   const std::string& resolved_config;
-  const ShardCollector* collector = nullptr;  // if parameters are sharded
+  const ShardCollector* collector = nullptr;  // if ranks have different values
 
   /// `master`, `moments` and `ema`.
   std::vector<at::Tensor> flat_tensors() const;
@@ -56,10 +56,18 @@ std::string save_checkpoint(const std::string& run_directory,
 /// Throws formats::Error.
 void load_weights(const std::string& checkpoint, FlatParameters& flat_parameters);
 
-/// Loads the optimizer's moments from a checkpoint. Throws formats::Error.
-void load_optimizer(const std::string& checkpoint,
-                    const FlatParameters& flat_parameters,
-                    Optimizer& optimizer);
+/// Name of a moment of which each rank has its own: `rank_2.exp_avg`; of rank 0 `exp_avg`.
+std::string moment_name(const std::string& name, int rank);
+
+/// Loads moments, by name, from a checkpoint; those of `rank` if each rank had its own (if there
+/// were fewer ranks, those of rank modulo their number). Throws formats::Error.
+void load_moments(const std::string& checkpoint,
+                  const FlatParameters& flat_parameters,
+                  const std::vector<std::pair<std::string, at::Tensor>>& moments,
+                  int rank = 0);
+
+/// Whether the checkpoint has this moment.
+bool has_moment(const std::string& checkpoint, const std::string& name);
 
 /// The state that layers carry from step to step; empty if the checkpoint has none. Throws
 /// formats::Error.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -46,8 +47,19 @@ std::vector<double> gather_blocks(const ShardLayout& layout,
   return all;
 }
 
-ShardCollector::ShardCollector(const FlatParameters& flat_parameters, ProcessGroup& group)
-    : flat_parameters_(flat_parameters), group_(group) {}
+ShardCollector::ShardCollector(const FlatParameters& flat_parameters,
+                               ProcessGroup& group,
+                               std::vector<int> owners)
+    : flat_parameters_(flat_parameters), group_(group), owners_(std::move(owners)) {}
+
+/// What that rank sends of the entry's part of a flat tensor.
+std::vector<OwnedRange> ShardCollector::parts_of(const ParameterEntry& entry,
+                                                 std::size_t number,
+                                                 int rank) const {
+  const bool has_whole = !flat_parameters_.layout().is_sharded();
+  return has_whole && owners_.at(number) != rank ? std::vector<OwnedRange>()
+                                                 : flat_parameters_.owned_parts(entry, rank);
+}
 
 void ShardCollector::ask(int64_t number, int64_t entry) const {
   group_.broadcast(at::tensor({number, entry}, at::kLong));
@@ -60,7 +72,7 @@ at::Tensor ShardCollector::collect(const at::Tensor& own,
   ask(static_cast<int64_t>(number), &entry - flat_parameters_.entries().data());
   auto whole = at::empty({entry.count}, own.options());
   for (int rank = 0; rank < group_.size(); ++rank) {
-    for (const auto& part : flat_parameters_.owned_parts(entry, rank)) {
+    for (const auto& part : parts_of(entry, number, rank)) {
       const auto slice = whole.narrow(0, part.range.begin, part.range.count);
       if (rank == group_.rank()) {
         slice.copy_(own.narrow(0, part.begin, part.range.count));
@@ -76,15 +88,14 @@ void ShardCollector::serve(const std::vector<at::Tensor>& flats) const {
   for (;;) {
     const auto request = at::empty({2}, at::kLong);
     group_.broadcast(request);
-    const auto number = request[0].item<int64_t>();
-    if (number == kDone) {
+    if (request[0].item<int64_t>() == kDone) {
       return;
     }
+    const auto number = static_cast<std::size_t>(request[0].item<int64_t>());
     const auto& entry =
         flat_parameters_.entries().at(static_cast<std::size_t>(request[1].item<int64_t>()));
-    for (const auto& part : flat_parameters_.owned_parts(entry, group_.rank())) {
-      group_.send(
-          flats.at(static_cast<std::size_t>(number)).narrow(0, part.begin, part.range.count), 0);
+    for (const auto& part : parts_of(entry, number, group_.rank())) {
+      group_.send(flats.at(number).narrow(0, part.begin, part.range.count), 0);
     }
   }
 }

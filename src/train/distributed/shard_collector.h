@@ -18,12 +18,15 @@ std::vector<double> gather_blocks(const ShardLayout& layout,
                                   ProcessGroup& group,
                                   std::vector<double> own);
 
-/// Brings whole parameters of sharded flat tensors to rank 0, one at a time, as rank 0 asks for
-/// them.
+/// Brings whole parameters of flat tensors that are sharded, or of which each rank has its own, to
+/// rank 0, one at a time, as rank 0 asks for them.
 class ShardCollector {
  public:
-  /// Both must outlive the collector.
-  ShardCollector(const FlatParameters& flat_parameters, ProcessGroup& group);
+  /// `owners`: for each flat tensor of `run`, the rank that has the values to collect, if
+  /// parameters are not sharded. Flat parameters and group must outlive the collector.
+  ShardCollector(const FlatParameters& flat_parameters,
+                 ProcessGroup& group,
+                 std::vector<int> owners = {});
 
   /// On rank 0, inside `work` of `run`: the parameter's part of a flat tensor, in its shape. `own`:
   /// the elements of this rank; `number`: of the tensor, among those of `run`. Throws
@@ -35,11 +38,13 @@ class ShardCollector {
   void run(const std::vector<at::Tensor>& flats, const std::function<void()>& work) const;
 
  private:
+  std::vector<OwnedRange> parts_of(const ParameterEntry& entry, std::size_t number, int rank) const;
   void ask(int64_t number, int64_t entry) const;
   void serve(const std::vector<at::Tensor>& flats) const;
 
   const FlatParameters& flat_parameters_;
   ProcessGroup& group_;
+  std::vector<int> owners_;
 };
 
 }  // namespace weft::train

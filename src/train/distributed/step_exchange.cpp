@@ -1,6 +1,7 @@
 #include "train/distributed/step_exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "formats/json.h"
@@ -13,7 +14,8 @@ using formats::Json;
 
 // CBOR keeps every bit of a double, and values that are not finite.
 std::string encode(const StepOutcome& outcome) {
-  Json json = {{"micro_batches", Json::array()}, {"is_stopped", outcome.is_stopped}};
+  Json json = {
+      {"micro_batches", Json::array()}, {"norm", outcome.norm}, {"is_stopped", outcome.is_stopped}};
   for (const auto& each : outcome.micro_batches) {
     json["micro_batches"].push_back({each.index, each.loss, each.own_loss,
                                      Json(each.auxiliary_losses), Json(each.running_sums)});
@@ -36,6 +38,8 @@ void add(const std::string& bytes, StepOutcome& all) {
                                  .auxiliary_losses = each[3],
                                  .running_sums = each[4]});
   }
+  const double norm = json["norm"];
+  all.norm = std::isnan(norm) || norm > all.norm ? norm : all.norm;
   all.is_stopped |= json["is_stopped"].get<bool>();
   if (json.contains("shortage")) {
     const auto& shortage = json["shortage"];

@@ -31,6 +31,7 @@ struct MicroBatchShortage {
 struct StepOutcome {
   std::vector<MicroBatchLosses> micro_batches = {};
   std::optional<MicroBatchShortage> shortage = std::nullopt;
+  double norm = 0;          // of the gradient; the highest of the ranks, or one that is not finite
   bool is_stopped = false;  // a rank was asked to stop before it had computed its share
 
   bool is_complete() const { return !shortage && !is_stopped; }

@@ -222,6 +222,37 @@ void read_step_failures(config::Section& section, TrainOptions& options) {
       section.section("rollback", {.help = "Rollback to the last good checkpoint."}), is_used);
 }
 
+DilocoOptions read_diloco(config::Section section) {
+  constexpr std::string_view kOnly = "an interval for diloco.every";
+  DilocoOptions options;
+  section.read("every", options.every,
+               {.help = "Interval at which the ranks exchange their weights: `100 steps`. Between "
+                        "exchanges each rank trains for itself, on its share of the data. Saves, "
+                        "evaluations and stops wait for the next exchange. `never`: off, the "
+                        "ranks add up their gradients in every step."});
+  if (options.every &&
+      (options.every->unit != config::DurationUnit::kSteps || options.every->amount < 1)) {
+    section.report("every", str_cat(config::to_string(*options.every),
+                                    ", must be a number of steps, as `100 steps`"));
+  }
+  if (applies(section, "lr", options.every.has_value(), kOnly)) {
+    section.read("lr", options.lr,
+                 {.help = "Learning rate of the outer optimizer, SGD with Nesterov momentum on "
+                          "the mean change of the ranks' weights.",
+                  .range = config::above(0),
+                  .only_if = kOnly});
+  }
+  if (applies(section, "momentum", options.every.has_value(), kOnly)) {
+    section.read("momentum", options.momentum,
+                 {.help = "Nesterov momentum of the outer optimizer. 0 with lr 1: the weights are "
+                          "averaged.",
+                  .range = {.min = 0, .max = 1, .is_max_exclusive = true},
+                  .only_if = kOnly});
+  }
+  section.reject_unread();
+  return options;
+}
+
 RanksOptions read_ranks(config::Section section) {
   RanksOptions options;
   section.read_choice(
@@ -234,6 +265,13 @@ RanksOptions read_ranks(config::Section section) {
                       {.help = "Whether ranks send the gradients of a layer while the backward "
                                "pass continues. auto: if the ranks are on several machines. The "
                                "result is the same."});
+  options.diloco = read_diloco(section.section(
+      "diloco", {.help = "Low-communication training for slow networks (DiLoCo, "
+                         "arXiv:2311.08105): ranks exchange weights every few hundred steps "
+                         "instead of gradients in every step. See docs/distributed.md."}));
+  if (options.diloco.every && options.shard != Sharding::kNone) {
+    section.report("shard", "must be none with diloco, as each rank trains the whole model");
+  }
   section.read("timeout", options.timeout,
                {.help = "Time after which a rank that does not answer ends the run on all ranks: "
                         "`90 seconds`, `5 minutes`. Work that rank 0 does alone is not limited."});
@@ -295,6 +333,9 @@ TrainOptions read_train_options(config::Section& section,
   read_step_failures(section, options);
   options.ranks =
       read_ranks(section.section("ranks", {.help = "Training on several ranks (`weft launch`)."}));
+  if (options.ranks.diloco.every && options.ema.decay) {
+    section.report("ema", "cannot be combined with ranks.diloco, which averages the weights too");
+  }
   section.reject_unread();
   return options;
 }

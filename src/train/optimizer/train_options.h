@@ -62,9 +62,17 @@ struct RollbackOptions {
 enum class Overlap { kAuto, kAlways, kNever };
 
 /// `train.ranks:`
+/// `train.ranks.diloco:` (arXiv:2311.08105)
+struct DilocoOptions {
+  std::optional<config::Duration> every = std::nullopt;  // in steps; nullopt: off
+  double lr = 0.7;                                       // of the outer optimizer
+  double momentum = 0.9;
+};
+
 struct RanksOptions {
   Sharding shard = Sharding::kNone;
   Overlap overlap = Overlap::kAuto;
+  DilocoOptions diloco;
   config::Duration timeout = {.amount = 5, .unit = config::DurationUnit::kMinutes};
   std::optional<config::Duration> check_every = config::Duration{.amount = 100};  // nullopt: never
 };

@@ -72,8 +72,10 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   uses_sum_ = shards_gradients()
                   ? shares.size() > 1
                   : batches.micro_batches.size() > 1 && flat_parameters_.compute().defined();
-  const auto mine = compute_shares(shares, batches, totals, context);
+  auto mine = compute_shares(shares, batches, totals, context);
   reduce_gradients();
+  measure_norm();
+  mine.norm = std::sqrt(squared_norm_.value);
   const auto outcome = exchange_outcomes(*options_.group, mine);
   throw_if_incomplete(outcome);
   for (const auto& micro_batch : outcome.micro_batches) {
@@ -81,13 +83,7 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
     result.max_loss = std::max(result.max_loss, micro_batch.own_loss);
     add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
-  auto squares = kernels::sums_of_squares(gradient_);
-  const auto sums =
-      gather_blocks(flat_parameters_.layout(), *options_.group, std::move(squares.sums));
-  squared_norm_ = {.value = std::accumulate(sums.begin(), sums.end(), 0.0),
-                   .nonzero_blocks = std::move(squares.nonzero_blocks)};
-  result.norm = std::sqrt(squared_norm_.value);
-  timings_.optimizer += elapsed_ms();
+  result.norm = outcome.norm;
   result.has_targets = result.targets > 0;
   for (const auto& share : shares) {
     result.own_tokens += share.is_own ? batches.micro_batches[share.index].total_tokens() : 0;
@@ -97,16 +93,27 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   return result;
 }
 
-MicroBatchLosses TrainStep::numbers_of(int64_t index, const MicroBatchLoss& micro_batch) {
+void TrainStep::measure_norm() {
+  auto squares = kernels::sums_of_squares(gradient_);
+  const auto sums =
+      gather_blocks(flat_parameters_.layout(), *options_.group, std::move(squares.sums));
+  squared_norm_ = {.value = std::accumulate(sums.begin(), sums.end(), 0.0),
+                   .nonzero_blocks = std::move(squares.nonzero_blocks)};
+  timings_.optimizer += elapsed_ms();
+}
+
+MicroBatchLosses TrainStep::numbers_of(int64_t index,
+                                       double part,
+                                       const MicroBatchLoss& micro_batch) {
   MicroBatchLosses numbers{.index = index};
   if (micro_batch.loss.defined()) {
-    numbers.loss = micro_batch.loss.item<double>();
+    numbers.loss = part * micro_batch.loss.item<double>();
   }
   for (const auto& [sum, weight] : micro_batch.terms) {
     numbers.own_loss += sum.item<double>() / weight;
   }
   for (const auto& [name, loss] : micro_batch.auxiliary_losses) {
-    numbers.auxiliary_losses[name] += loss.item<double>();
+    numbers.auxiliary_losses[name] += part * loss.item<double>();
   }
   if (micro_batch.running_sums.defined()) {
     const auto sums = micro_batch.running_sums.cpu().contiguous();
@@ -133,7 +140,8 @@ StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
   std::vector<MicroBatchLoss> losses;
   std::vector<int64_t> indices;
   for (const auto& share : shares) {  // a resumed process computes a stopped step again
-    outcome.is_stopped = !shards_gradients() && !indices.empty() && stop_requested();
+    outcome.is_stopped =
+        !shards_gradients() && options_.exchanges_gradients && !indices.empty() && stop_requested();
     if (outcome.is_stopped) {
       break;
     }
@@ -148,7 +156,7 @@ StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
     }
   }
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    outcome.micro_batches.push_back(numbers_of(indices[i], losses[i]));
+    outcome.micro_batches.push_back(numbers_of(indices[i], totals.part, losses[i]));
   }
   return outcome;
 }
@@ -220,8 +228,9 @@ void TrainStep::reduce_gradients() {
   if (uses_sum_) {
     allocate_sum();  // a rank without micro-batches has none yet
   }
-  if (shards_gradients()) {
-    gradient_ = uses_sum_ ? sum_ : gradient_;
+  if (shards_gradients() || !options_.exchanges_gradients) {
+    const auto own = shards_gradients() ? gradient_ : flat_parameters_.gradient();
+    gradient_ = uses_sum_ ? sum_ : own;
     return;
   }
   if (!gradients_.has_begun()) {
@@ -232,15 +241,23 @@ void TrainStep::reduce_gradients() {
 
 TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
   StepTotals totals{.terms = std::vector<double>(objective_.terms().size(), 0), .weights = {}};
-  for (const auto& batch : batches.micro_batches) {
+  int64_t own_targets = 0;
+  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
+    const auto& batch = batches.micro_batches[i];
+    const bool is_counted =
+        options_.exchanges_gradients || batches.ranks[i] == options_.group->rank();
     const auto counts = objective_.counts(batch);
     totals.weights.push_back(objective_.weights(batch));
     for (std::size_t term = 0; term < totals.terms.size(); ++term) {
-      totals.terms[term] += totals.weights.back()[term];
+      totals.terms[term] += is_counted ? totals.weights.back()[term] : 0;
       result.targets += counts[term];
+      own_targets += is_counted ? counts[term] : 0;
     }
-    totals.tokens += static_cast<double>(batch.total_tokens());
-    totals.sequences += static_cast<double>(batch.sequences());
+    totals.tokens += is_counted ? static_cast<double>(batch.total_tokens()) : 0;
+    totals.sequences += is_counted ? static_cast<double>(batch.sequences()) : 0;
+  }
+  if (!options_.exchanges_gradients && result.targets > 0) {
+    totals.part = static_cast<double>(own_targets) / static_cast<double>(result.targets);
   }
   return totals;
 }
@@ -327,11 +344,13 @@ void TrainStep::zero_grad() {
   }
 }
 
-bool TrainStep::update(const StepResult& result, double lr) {
+bool TrainStep::update(double lr) {
   elapsed_ms();
   // As in torch's clip_grad_norm_.
   const double scale =
-      options_.clip_norm ? std::min(1.0, *options_.clip_norm / (result.norm + 1e-6)) : 1.0;
+      options_.clip_norm
+          ? std::min(1.0, *options_.clip_norm / (std::sqrt(squared_norm_.value) + 1e-6))
+          : 1.0;
   const bool is_safe =
       std::all_of(flat_parameters_.segments().begin(), flat_parameters_.segments().end(),
                   [&](const auto& segment) {

@@ -34,6 +34,9 @@ struct TrainStepOptions {
   bool recomputes_layers = false;  // train.gradient_checkpointing
   bool measures_time = false;      // synchronizes the device between the parts
   ProcessGroup* group = &single_process();
+  /// Whether ranks add up their gradients. Otherwise each makes updates of its own, with its part
+  /// of the step as its batch.
+  bool exchanges_gradients = true;
   /// Whether ranks send the gradients of a layer while the backward pass continues with the layer
   /// before. On one machine that takes time from the computation.
   bool overlaps = false;
@@ -51,7 +54,7 @@ struct StepTimings {
 /// Results of a step's forward and backward pass.
 struct StepResult {
   double loss = 0;
-  double norm = 0;  // of the gradient, before clipping
+  double norm = 0;  // of the gradient, before clipping; the highest of the ranks
   bool has_targets = false;
   double max_loss = 0;  // of a micro-batch, without auxiliary losses
   int64_t tokens = 0;
@@ -82,7 +85,7 @@ class TrainStep {
   StepResult compute(const data::StepBatches& batches, int64_t step);
   /// Updates the weights with the gradient, clipped to clip_norm, and consumes it. Returns false,
   /// with everything unchanged, if a weight would overflow fp32.
-  bool update(const StepResult& result, double lr);
+  bool update(double lr);
   /// Discards the gradient.
   void discard_gradients();
 
@@ -103,8 +106,10 @@ class TrainStep {
     std::vector<std::vector<double>> weights;  // of each micro-batch: its part of the terms
     double tokens = 0;                         // of auxiliary losses
     double sequences = 0;
+    double part = 1;  // of all targets of the step; less if ranks make updates of their own
   };
   StepTotals count(const data::StepBatches& batches, StepResult& result) const;
+  void measure_norm();
   /// Results of a micro-batch.
   struct MicroBatchLoss {
     at::Tensor loss;  // its part of the step's loss; undefined without targets
@@ -116,7 +121,7 @@ class TrainStep {
                           const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
-  static MicroBatchLosses numbers_of(int64_t index, const MicroBatchLoss& micro_batch);
+  static MicroBatchLosses numbers_of(int64_t index, double part, const MicroBatchLoss& micro_batch);
   StepOutcome compute_shares(const std::vector<Share>& shares,
                              const data::StepBatches& batches,
                              const StepTotals& totals,

@@ -18,9 +18,22 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+constexpr auto kOuterMomentum = "outer_momentum";
+
 bool overlaps(const RanksOptions& options, const ProcessGroup& group) {
-  return options.overlap == Overlap::kAlways ||
-         (options.overlap == Overlap::kAuto && group.local_size() < group.size());
+  return !options.diloco.every &&
+         (options.overlap == Overlap::kAlways ||
+          (options.overlap == Overlap::kAuto && group.local_size() < group.size()));
+}
+
+/// Which rank has the values of each flat tensor of a checkpoint: with diloco the weights and the
+/// outer momentum are the same on all, and each has its own moments.
+std::vector<int> owners_of(int64_t moments, int ranks) {
+  std::vector<int> owners(static_cast<std::size_t>(moments + 2), 0);
+  for (int rank = 1; rank < ranks; ++rank) {
+    owners.insert(owners.end(), static_cast<std::size_t>(moments), rank);
+  }
+  return owners;
 }
 
 }  // namespace
@@ -55,7 +68,10 @@ Trainer::Trainer(const RunConfig& config,
                         .rank = options.group->rank(),
                         .ranks = options.group->size()}),
       optimizer_(config.train.optimizer, flat_parameters_, *options.group),
-      collector_(flat_parameters_, *options.group),
+      collector_(
+          flat_parameters_,
+          *options.group,
+          owners_of(static_cast<int64_t>(optimizer_.moments().size()), options.group->size())),
       learning_rate_(config.train.schedule, config.train.duration, config.train.optimizer.lr),
       train_step_(*components.objective,
                   *components.model,
@@ -68,6 +84,7 @@ Trainer::Trainer(const RunConfig& config,
                        config.train.gradient_checkpointing == ActivationCheckpointing::kLayers,
                    .measures_time = options.measures_time,
                    .group = options.group,
+                   .exchanges_gradients = !config.train.ranks.diloco.every,
                    .overlaps = overlaps(config.train.ranks, *options.group)}),
       failures_(config.train, components, flat_parameters_, train_step_),
       evaluation_(config, components, options.device),
@@ -87,12 +104,20 @@ Trainer::Trainer(const RunConfig& config,
   if (from) {
     restore(*from);
   }
+  if (config.train.ranks.diloco.every) {
+    outer_optimizer_.emplace(config.train.ranks.diloco, flat_parameters_, *options.group);
+    if (from && has_moment(from->directory, kOuterMomentum)) {
+      load_moments(from->directory, flat_parameters_,
+                   {{kOuterMomentum, outer_optimizer_->momentum()}});
+    }
+  }
   evaluation_.check_metric_for_best_model();
 }
 
 void Trainer::restore(const ResumePoint& from) {
   load_weights(from.directory, flat_parameters_);
-  load_optimizer(from.directory, flat_parameters_, optimizer_);
+  load_moments(from.directory, flat_parameters_, optimizer_.moments(),
+               config_.train.ranks.diloco.every ? options_.group->rank() : 0);
   optimizer_.resume(state_.updates);
   train_step_.carried_state().load(load_carried_state(from.directory), options_.device);
   learning_rate_.set_warmup_end(state_.warmup_end);
@@ -113,17 +138,34 @@ std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
   return std::make_unique<data::DataLoader>(components_.data.train, options, state_.cursor);
 }
 
+/// With diloco those of all ranks, of which this one has its own only: the collector brings the
+/// others.
+std::vector<std::pair<std::string, at::Tensor>> Trainer::saved_moments() const {
+  auto moments = optimizer_.moments();
+  if (outer_optimizer_) {
+    moments.emplace_back(kOuterMomentum, outer_optimizer_->momentum());
+    for (int rank = 1; rank < options_.group->size(); ++rank) {
+      for (const auto& [name, tensor] : optimizer_.moments()) {
+        moments.emplace_back(moment_name(name, rank), tensor);
+      }
+    }
+  }
+  return moments;
+}
+
 CheckpointParts Trainer::checkpoint_parts() const {
+  const bool have_own_state =
+      flat_parameters_.layout().is_sharded() || (outer_optimizer_ && options_.group->size() > 1);
   return {.model = *components_.model,
           .tokenizer = *components_.tokenizer,
           .flat_parameters = flat_parameters_,
           .master = flat_parameters_.master(),
-          .moments = optimizer_.moments(),
+          .moments = saved_moments(),
           .ema = ema_ ? ema_->values() : at::Tensor(),
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
           .resolved_config = config_.resolved,
-          .collector = flat_parameters_.layout().is_sharded() ? &collector_ : nullptr};
+          .collector = have_own_state ? &collector_ : nullptr};
 }
 
 /// By the clock of the main rank.
@@ -147,6 +189,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     evaluate_now();
     start_save(state_.scored);
   }
+  auto last_exchange = state_.progress;
   while (!is_finished(state_, config_.train)) {
     const auto before = state_.progress;
     try {
@@ -156,13 +199,23 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     } catch (const Stopped&) {
       save_and_stop();  // state before the interrupted step
     }
-    after_step(before);
+    log_step(before);
+    exchange_weights();
+    if (has_equal_weights_) {
+      after_exchange(last_exchange);
+      last_exchange = state_.progress;
+    }
     if (on_step) {
       on_step(state_);
     }
-    if (options_.group->any(stop_requested()) && !is_finished(state_, config_.train)) {
+    if (has_equal_weights_ && options_.group->any(stop_requested()) &&
+        !is_finished(state_, config_.train)) {
       save_and_stop();
     }
+  }
+  if (!has_equal_weights_) {  // the data ended
+    outer_optimizer_->update();
+    has_equal_weights_ = true;
   }
   if (state_.skipped > 0 && state_.updates == 0) {
     throw std::runtime_error(
@@ -241,7 +294,7 @@ void Trainer::apply(const data::StepBatches& batches, double lr) {
     train_step_.discard_gradients();
     return;
   }
-  if (!train_step_.update(result_, lr)) {
+  if (!train_step_.update(lr)) {
     reject(batches, failures_.overflow(state_, batches, result_, lr));
     return;
   }
@@ -278,13 +331,32 @@ TrainingProgress Trainer::progress_after(const data::StepBatches& batches) const
   return progress;
 }
 
-void Trainer::after_step(const TrainingProgress& before) {
-  const bool is_last = is_over(state_.progress, config_.train.duration);
+void Trainer::log_step(const TrainingProgress& before) {
   checkpoints_.finish_if_done(state_);
-  if (is_last || is_due(before, state_.progress, config_.train.log_every)) {
+  if (is_over(state_.progress, config_.train.duration) ||
+      is_due(before, state_.progress, config_.train.log_every)) {
     log_.write(state_, *components_.objective);
   }
   log_.show(state_);
+}
+
+// A round of diloco may end early with the run.
+void Trainer::exchange_weights() {
+  if (!outer_optimizer_) {
+    return;
+  }
+  has_equal_weights_ = outer_optimizer_->is_due(state_.progress.steps) ||
+                       is_over(state_.progress, config_.train.duration);
+  if (has_equal_weights_) {
+    outer_optimizer_->update();
+  } else if (stop_requested() && !std::exchange(is_stop_logged_, true)) {
+    log::info("[run] stopping at the next exchange of weights (train.ranks.diloco)");
+  }
+}
+
+// What needs the same weights on all ranks; `before`: progress when that was done last.
+void Trainer::after_exchange(const TrainingProgress& before) {
+  const bool is_last = is_over(state_.progress, config_.train.duration);
   const bool saves =
       config_.train.save_every && is_due(before, state_.progress, *config_.train.save_every);
   if (saves) {
@@ -350,6 +422,11 @@ void Trainer::save_final() {
 
 void Trainer::save_and_stop() {
   checkpoints_.finish(state_);
+  if (!has_equal_weights_) {
+    throw Stopped(str_cat("stopped at step ", state_.progress.steps,
+                          ", between exchanges of train.ranks.diloco, and did not save; the same "
+                          "command resumes from the last checkpoint"));
+  }
   if (state_.progress.steps == 0) {
     throw Stopped("stopped before the end of the first step");
   }

@@ -12,6 +12,7 @@
 
 #include "data/data_loader.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/distributed/outer_optimizer.h"
 #include "train/distributed/process_group.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/optimizer/flat_parameters.h"
@@ -89,12 +90,15 @@ class Trainer {
  private:
   void restore(const ResumePoint& from);
   std::unique_ptr<data::DataLoader> make_loader() const;
+  std::vector<std::pair<std::string, at::Tensor>> saved_moments() const;
   void compute(data::StepBatches& batches);
   void shrink_micro_batches(const MicroBatchOutOfMemory& shortage);
   void apply(const data::StepBatches& batches, double lr);
   void reject(const data::StepBatches& batches, const StepFailure& failure);
   TrainingProgress progress_after(const data::StepBatches& batches) const;
-  void after_step(const TrainingProgress& before);
+  void log_step(const TrainingProgress& before);
+  void exchange_weights();
+  void after_exchange(const TrainingProgress& before);
   void evaluate_now();
   void prepare_save();
   void start_save(std::vector<ScoredCheckpoint> scored_if_save_fails);
@@ -110,6 +114,9 @@ class Trainer {
   Optimizer optimizer_;
   ShardCollector collector_;
   std::optional<EmaWeights> ema_;
+  std::optional<OuterOptimizer> outer_optimizer_;  // of train.ranks.diloco
+  bool is_stop_logged_ = false;
+  bool has_equal_weights_ = true;  // all ranks; not between exchanges of diloco
   LearningRate learning_rate_;
   TrainStep train_step_;
   StepFailurePolicy failures_;

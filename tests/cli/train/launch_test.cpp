@@ -1,99 +1,21 @@
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <map>
-#include <thread>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/string_util.h"
+#include "cli/train/launched_runs.h"
 #include "support/program.h"
 
 namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kMaskedLanguageModel = R"(
-model: {preset: bert-tiny, layers: 2, position: {type: learned, length: 64}}
-tokenizer: {type: wordpiece, vocab_size: 800, train_on: data}
-data:
-  train: [{path: SOURCE/data/corpus/*.txt}]
-  evaluate: [{path: SOURCE/data/held_out.txt}]
-  cache_dir: WORK/cache
-  length: 64
-objective: {type: mlm}
-train:
-  duration: 20 steps
-  batch_tokens: 1024
-  optimizer: {type: adamw, lr: 1e-3}
-  precision: PRECISION
-  threads: 1
-  log_every: 1 steps
-  save_every: 5 steps
-  evaluate_every: 10 steps
-run: {directory: WORK/none, seed: 3, device: cpu, keep: {last: 5}}
-)";
-
-std::string write_config(const test::TemporaryDirectory& work, const std::string& precision) {
-  auto text = test::filled(kMaskedLanguageModel, "SOURCE", WEFT_SOURCE_DIR);
-  text = test::filled(test::filled(text, "WORK", work.path()), "PRECISION", precision);
-  test::write(work / "config.yaml", text);
-  return work / "config.yaml";
-}
-
-/// Trains in a run directory on so many ranks; `settings`: for --set.
-void train(const std::string& run,
-           const std::string& config,
-           int ranks,
-           const std::vector<std::string>& settings = {}) {
-  std::vector<std::string> command = {
-      "launch", "--ranks", std::to_string(ranks), "--", "train", config, "--output", run};
-  for (const auto& setting : settings) {
-    command.insert(command.end(), {"--set", setting});
-  }
-  const auto done = test::weft(command);
-  EXPECT_EQ(done.status, 0) << done.err;
-}
-
-/// Trains on so many ranks; returns the run directory.
-std::string trained(const test::TemporaryDirectory& work, const std::string& config, int ranks) {
-  const auto run = work / ("ranks-" + std::to_string(ranks));
-  train(run, config, ranks);
-  return run;
-}
-
-/// The values of a metric by step.
-std::map<int64_t, double> metric(const std::string& run, const std::string& name) {
-  std::map<int64_t, double> values;
-  std::ifstream file(run + "/metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const auto row = nlohmann::json::parse(line);
-    if (row.contains(name)) {
-      values[row["step"]] = row[name];
-    }
-  }
-  return values;
-}
-
-std::string weights(const std::string& run) {
-  return test::contents(run + "/last/model.safetensors");
-}
-
-void expect_near(const std::map<int64_t, double>& found,
-                 const std::map<int64_t, double>& wanted,
-                 double tolerance) {
-  ASSERT_FALSE(wanted.empty());
-  ASSERT_EQ(found.size(), wanted.size());
-  for (const auto& [step, value] : wanted) {
-    EXPECT_NEAR(found.at(step), value, tolerance * std::abs(value)) << "step " << step;
-  }
-}
 
 class Launch : public ::testing::TestWithParam<std::string> {};
 
@@ -121,27 +43,6 @@ INSTANTIATE_TEST_SUITE_P(Precisions,
                          Launch,
                          ::testing::Values("fp32", "bf16"),
                          [](const auto& test) { return test.param; });
-
-/// Process ids of the ranks of a run directory, by their arguments.
-std::vector<pid_t> ranks_of(const std::string& run) {
-  std::vector<pid_t> found;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const auto arguments = test::contents(entry.path() / "cmdline");
-    if (arguments.starts_with(std::string("weft\0train\0", 11)) &&
-        arguments.find(run) != std::string::npos) {
-      found.push_back(std::stoi(entry.path().filename()));
-    }
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-bool wait_until(const std::function<bool()>& is_true) {
-  for (int i = 0; i < 3000 && !is_true(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return is_true();
-}
 
 TEST(LaunchedRun, RestartsAfterAKilledRankAndEndsTheSame) {
   const test::TemporaryDirectory work;
@@ -251,120 +152,6 @@ TEST(LaunchedRun, LogsWhatEachRankDoes) {
   }
   EXPECT_EQ(again.err.find("[rank 1]"), std::string::npos) << again.err;
 }
-
-std::string optimizer_state(const std::string& run) {
-  return test::contents(run + "/last/training/optimizer.safetensors");
-}
-
-/// Both runs must have the same bits in everything that they wrote.
-void expect_same_run(const std::string& run, const std::string& wanted) {
-  for (const auto* const name : {"train/loss", "train/grad_norm", "eval/loss"}) {
-    EXPECT_EQ(metric(run, name), metric(wanted, name)) << name;
-  }
-  EXPECT_TRUE(weights(run) == weights(wanted));
-  EXPECT_TRUE(optimizer_state(run) == optimizer_state(wanted));
-}
-
-class ShardedRun : public ::testing::TestWithParam<std::string> {};
-
-// Two and three ranks: with two, parts divide evenly. Clipping needs the norm over all ranks.
-TEST_P(ShardedRun, HasTheBitsOfAnUnshardedOne) {
-  const test::TemporaryDirectory work;
-  const std::vector<std::vector<std::string>> variants = {
-      {"train.clip_norm=0.1", "train.gradient_checkpointing=layers", "train.ema.decay=0.9"},
-      {"train.optimizer.scale_parameter=true", "train.freeze=[embeddings, layers.0]",
-       "train.ranks.overlap=always"}};
-  for (std::size_t i = 0; i < variants.size(); ++i) {
-    SCOPED_TRACE(variants[i].front());
-    const auto config = write_config(work, i == 0 ? "bf16" : "fp32");
-    auto settings = variants[i];
-    settings.emplace_back("train.duration=10 steps");
-    const int ranks = i == 0 ? 2 : 3;
-    const auto plain = work / ("plain-" + std::to_string(i));
-    train(plain, config, ranks, settings);
-    settings.push_back("train.ranks.shard=" + GetParam());
-    const auto sharded = work / ("sharded-" + std::to_string(i));
-    train(sharded, config, ranks, settings);
-    expect_same_run(sharded, plain);
-  }
-}
-
-TEST_P(ShardedRun, TrainsAdaptersOfAFrozenModel) {
-  const test::TemporaryDirectory work;
-  const auto config = write_config(work, "fp32");
-  train(work / "base", config, 1, {"train.duration=2 steps"});
-  auto text = test::contents(config);
-  text = "init_from: " + (work / "base") + "/last\n" + text.substr(text.find("data:"));
-  test::write(work / "adapters.yaml", text);
-  const std::vector<std::string> settings = {"train.duration=10 steps", "train.lora={rank: 2}"};
-  train(work / "plain", work / "adapters.yaml", 2, settings);
-  auto sharding = settings;
-  sharding.push_back("train.ranks.shard=" + GetParam());
-  train(work / "sharded", work / "adapters.yaml", 2, sharding);
-  expect_same_run(work / "sharded", work / "plain");
-  EXPECT_TRUE(test::contents(work / "sharded/last/adapter/adapter_model.safetensors") ==
-              test::contents(work / "plain/last/adapter/adapter_model.safetensors"));
-}
-
-// With more micro-batches than ranks, gradients are added in another order.
-TEST_P(ShardedRun, SumsMicroBatches) {
-  const test::TemporaryDirectory work;
-  const auto config = write_config(work, "bf16");
-  const std::vector<std::string> settings = {"train.duration=10 steps",
-                                             "train.micro_batch_tokens=300"};
-  train(work / "plain", config, 2, settings);
-  auto sharding = settings;
-  sharding.push_back("train.ranks.shard=" + GetParam());
-  train(work / "sharded", config, 2, sharding);
-  expect_near(metric(work / "sharded", "train/loss"), metric(work / "plain", "train/loss"), 1e-4);
-  EXPECT_EQ(metric(work / "sharded", "train/tokens"), metric(work / "plain", "train/tokens"));
-}
-
-TEST_P(ShardedRun, ResumesOnAnyNumberOfRanks) {
-  const test::TemporaryDirectory work;
-  const auto config = write_config(work, "fp32");
-  const auto shard = "train.ranks.shard=" + GetParam();
-  const std::string constant = "train.schedule={type: constant}";
-  train(work / "whole", config, 4, {constant});
-  train(work / "half", config, 4, {shard, constant, "train.duration=10 steps"});
-  for (const int ranks : {1, 2, 3, 4}) {
-    SCOPED_TRACE(ranks);
-    const auto run = work / ("resumed-" + std::to_string(ranks));
-    fs::copy(work / "half", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-    train(run, config, ranks,
-          ranks % 2 == 1 ? std::vector{shard, constant} : std::vector{constant});
-    if (ranks == 4) {
-      expect_same_run(run, work / "whole");
-    } else {
-      expect_near(metric(run, "train/loss"), metric(work / "whole", "train/loss"), 2e-5);
-    }
-  }
-}
-
-TEST_P(ShardedRun, RestartsAfterAKilledRankAndEndsTheSame) {
-  const test::TemporaryDirectory work;
-  const auto config = write_config(work, "fp32");
-  const auto undisturbed = trained(work, config, 3);
-  const test::TemporaryDirectory streams;
-  const auto run = work / "killed";
-  const auto launcher =
-      test::start({WEFT_BINARY, "launch", "--ranks", "3", "--restarts", "1", "--", "train", config,
-                   "--output", run, "--set", "train.ranks.shard=" + GetParam()},
-                  streams.path());
-  ASSERT_TRUE(wait_until([&] { return fs::exists(run + "/checkpoint-5"); }));
-  const auto ranks = ranks_of(run);
-  ASSERT_EQ(ranks.size(), 3U);
-  ::kill(ranks[1], SIGKILL);
-  const auto done = test::finish(launcher, streams.path());
-  EXPECT_EQ(done.status, 0) << done.err;
-  expect_same_run(run, undisturbed);
-  EXPECT_TRUE(ranks_of(run).empty());
-}
-
-INSTANTIATE_TEST_SUITE_P(Of,
-                         ShardedRun,
-                         ::testing::Values("optimizer", "gradients", "all"),
-                         [](const auto& test) { return test.param; });
 
 TEST(RankPlan, DryRunEstimatesSeveralRanks) {
   const test::TemporaryDirectory work;
