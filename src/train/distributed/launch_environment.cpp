@@ -198,7 +198,8 @@ LaunchEnvironment read_launch_environment(const std::map<std::string, std::strin
   environment.serves_store =
       environment.rank == 0 && variables.text("TORCHELASTIC_USE_AGENT_STORE") != "True";
   check(environment, *names);
-  if (is_local && environment.local_world_size < environment.world_size) {
+  if (is_local && !variables.has("MASTER_ADDR") &&
+      environment.local_world_size < environment.world_size) {
     throw UserError(str_cat(
         "environment variable MASTER_ADDR: ", environment.host, " is this machine, but ",
         environment.world_size - environment.local_world_size, " of ", environment.world_size,

@@ -84,6 +84,10 @@ TEST(LaunchEnvironment, ReadsTorchrun) {
          {with(kTorchrun, {{"RANK", "0"}, {"LOCAL_RANK", "0"}}), "0/4 0/2 a:29400 torchrun"},
          {with(kTorchrun, {{"RANK", "0"}, {"TORCHELASTIC_USE_AGENT_STORE", "False"}}),
           "0/4 1/2 a:29400 serves torchrun"},
+         // Several agents of torchrun on one machine.
+         {with(kTorchrun,
+               {{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}),
+          "3/4 0/1 localhost:29400 torchrun"},
          // By hand: on one machine the local rank follows from the rank.
          {{{"RANK", "1"}, {"WORLD_SIZE", "2"}}, "1/2 1/2 127.0.0.1:29500"},
          {{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}},
