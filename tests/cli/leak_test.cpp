@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/string_util.h"
+#include "cli/train/launched_runs.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -68,9 +69,9 @@ int64_t number_after(const std::string& text, const std::string& word) {
   return at == std::string::npos ? 0 : std::atoll(text.c_str() + at + word.size());
 }
 
-ResourceUsage look_at(pid_t process, const std::string& log) {
+ResourceUsage look_at(pid_t process) {
   const auto folder = str_cat("/proc/", process);
-  ResourceUsage found{.step = number_after(test::contents(log), "\"step\":")};
+  ResourceUsage found;
   const auto status = test::contents(folder + "/status");
   found.kilobytes = number_after(status, "VmRSS:");
   found.threads = number_after(status, "Threads:");
@@ -80,32 +81,50 @@ ResourceUsage look_at(pid_t process, const std::string& log) {
   return found;
 }
 
+/// The larger of each.
+void add_largest(ResourceUsage& largest, const ResourceUsage& sample) {
+  largest.kilobytes = std::max(largest.kilobytes, sample.kilobytes);
+  largest.threads = std::max(largest.threads, sample.threads);
+  largest.descriptors = std::max(largest.descriptors, sample.descriptors);
+}
+
+/// Of all ranks of the run.
+ResourceUsage look_at_run(const std::string& run) {
+  ResourceUsage largest{.step = number_after(test::contents(run + "/metrics.jsonl"), "\"step\":")};
+  for (const auto process : ranks_of(run)) {
+    add_largest(largest, look_at(process));
+  }
+  return largest;
+}
+
 /// The largest of each over the samples.
 ResourceUsage most(const std::vector<ResourceUsage>& samples, int64_t from, int64_t to) {
   ResourceUsage largest;
   for (const auto& sample : samples) {
     if (sample.step >= from && sample.step < to) {
-      largest.kilobytes = std::max(largest.kilobytes, sample.kilobytes);
-      largest.threads = std::max(largest.threads, sample.threads);
-      largest.descriptors = std::max(largest.descriptors, sample.descriptors);
+      add_largest(largest, sample);
     }
   }
   return largest;
 }
 
-TEST(LongRun, DoesNotLeakMemoryFilesOrThreads) {
+class LongRun : public ::testing::TestWithParam<int> {};
+
+TEST_P(LongRun, DoesNotLeakMemoryFilesOrThreads) {
   const bool is_long = std::getenv("WEFT_TORTURE") != nullptr;
-  const int64_t steps = is_long ? 20'000 : 3'000;
+  const int64_t steps = is_long ? 20'000 : GetParam() == 1 ? 3'000 : 2'000;
   const test::TemporaryDirectory work;
   test::write(work / "text.txt", prose());
   auto config = test::filled(kLeakConfig, "WORK", work.path());
   test::write(work / "config.yaml", test::filled(config, "STEPS", std::to_string(steps)));
   ::setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
-  const pid_t process = test::start({WEFT_BINARY, "train", work / "config.yaml"}, work.path());
+  const pid_t process = test::start({WEFT_BINARY, "launch", "--ranks", std::to_string(GetParam()),
+                                     "--", "train", work / "config.yaml", "--output", work / "run"},
+                                    work.path());
   std::vector<ResourceUsage> samples;
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
-    samples.push_back(look_at(process, work / "run/metrics.jsonl"));
+    samples.push_back(look_at_run(work / "run"));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   ASSERT_EQ(status, 0) << test::contents(work / "stderr");
@@ -121,11 +140,13 @@ TEST(LongRun, DoesNotLeakMemoryFilesOrThreads) {
   // saves or 20 evaluations between would be more.
   EXPECT_LE(late.threads, early.threads + 2);
   EXPECT_LE(late.descriptors, early.descriptors + 4);
-  std::cout << "steps " << steps << ": before " << 2 * warm << ": " << early.kilobytes << " KiB, "
-            << early.descriptors << " descriptors, " << early.threads
+  std::cout << "ranks " << GetParam() << ", steps " << steps << ": before " << 2 * warm << ": "
+            << early.kilobytes << " KiB, " << early.descriptors << " descriptors, " << early.threads
             << " threads; after: " << late.kilobytes << " KiB, " << late.descriptors << ", "
             << late.threads << "\n";
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, LongRun, ::testing::Values(1, 2));
 
 }  // namespace
 }  // namespace weft::cli
