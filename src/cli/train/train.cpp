@@ -3,13 +3,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/ranks.h"
@@ -116,11 +114,7 @@ void require_one_process(const Arguments& parsed, const train::LaunchEnvironment
 }
 
 void open_rank_log(const std::string& directory, int rank) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) {
-    throw UserError(str_cat("--log-dir: cannot create ", directory, ": ", error.message()));
-  }
+  make_directories(directory);
   log::open_file(str_cat(directory, "/rank-", rank, ".log"));
 }
 

@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/string_util.h"
 #include "train/distributed/failure_report.h"
 #include "train/distributed/rendezvous.h"
@@ -28,7 +29,6 @@ using Work = c10::intrusive_ptr<c10d::Work>;
 
 constexpr milliseconds kLeaveTime(3000);
 constexpr milliseconds kUnlimited = std::chrono::days(365);
-constexpr milliseconds kLongestPoll(50);
 constexpr milliseconds kNoticeTime(200);
 constexpr int kMessageTag = 0;
 constexpr int kThreads = 4;  // of Gloo: so many calls run at the same time
@@ -64,20 +64,18 @@ struct ProcessGroup::Transfer::State {
 
 struct ProcessGroup::Group : Connections {
   LaunchEnvironment environment;
-  milliseconds timeout{};
+  ProcessGroupOptions options;
   std::future<std::string> query;  // whether a rank failed; in flight while the store is silent
   Clock::time_point query_began;
   std::string failure;
-  int64_t comparisons = 0;
   double waited_seconds = 0;
 
   int rank() const { return environment.rank; }
   int size() const { return environment.world_size; }
-  c10d::Store& store() const { return *meeting.store; }
 
-  void wait(const Work& work);
-  void wait_or_throw(const Work& work);
-  void wait_for(std::vector<std::string> keys, milliseconds limit) const;
+  void wait(const Work& work) { wait(work, options.stop_timeout); }
+  void wait(const Work& work, milliseconds stop_timeout);
+  void wait_or_throw(const Work& work, milliseconds stop_timeout);
   [[noreturn]] void fail(std::string_view operation, const std::string& cause);
   void leave();
 
@@ -105,15 +103,16 @@ struct ProcessGroup::Group : Connections {
   }
 };
 
-void ProcessGroup::Group::wait(const Work& work) {
+void ProcessGroup::Group::wait(const Work& work, milliseconds stop_timeout) {
   const auto begin = Clock::now();
-  wait_or_throw(work);
+  wait_or_throw(work, stop_timeout);
   waited_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// Gloo closes connections only when all of its calls have ended. A call that waits for a rank
 /// which waits for the dead one would take until the timeout; the store tells earlier.
-void ProcessGroup::Group::wait_or_throw(const Work& work) {
+void ProcessGroup::Group::wait_or_throw(const Work& work, milliseconds stop_timeout) {
+  auto stops_at = Clock::time_point::max();
   while (true) {
     try {
       work->wait(kNoticeTime);
@@ -124,6 +123,12 @@ void ProcessGroup::Group::wait_or_throw(const Work& work) {
           std::rethrow_exception(error);
         }
         return;  // completed just after that time
+      }
+    }
+    if (stop_requested()) {
+      stops_at = std::min(stops_at, Clock::now() + stop_timeout);
+      if (Clock::now() >= stops_at) {
+        throw std::runtime_error(timed_out_after(stop_timeout) + " while stopping");
       }
     }
     if (!query.valid()) {
@@ -138,28 +143,10 @@ void ProcessGroup::Group::wait_or_throw(const Work& work) {
       if (!failed.empty()) {
         throw std::runtime_error(failed);
       }
-    } else if (Clock::now() - query_began > timeout) {  // rank 0, which has the store, is stopped
-      throw std::runtime_error(timed_out_after(timeout));
+    } else if (Clock::now() - query_began > options.timeout) {  // rank 0, which has the store
+      throw std::runtime_error(timed_out_after(options.timeout));
     }
   }
-}
-
-void ProcessGroup::Group::wait_for(std::vector<std::string> keys, milliseconds limit) const {
-  const auto wait = [shared = meeting.store, keys = std::move(keys), limit] {
-    // Polls: a wait of the store would not notice the failure of a rank.
-    const auto deadline = Clock::now() + limit;
-    for (milliseconds pause(1); !shared->check(keys); pause = std::min(pause * 2, kLongestPoll)) {
-      if (Clock::now() >= deadline) {
-        throw std::runtime_error(timed_out_after(limit));
-      }
-      const auto failed = reported_failure(*shared);
-      if (!failed.empty() && !shared->check(keys)) {
-        throw std::runtime_error(failed);
-      }
-      std::this_thread::sleep_for(pause);
-    }
-  };
-  ask_in_time(limit + kNoticeTime, wait);
 }
 
 void ProcessGroup::Group::fail(std::string_view operation, const std::string& cause) {
@@ -170,7 +157,7 @@ void ProcessGroup::Group::fail(std::string_view operation, const std::string& ca
       cause.find("imed out") != std::string::npos || cause.find("imeout") != std::string::npos;
   failure = failure_report(
       meeting, rank(), operation,
-      is_timeout && !cause.starts_with("timed out") ? timed_out_after(timeout) : cause);
+      is_timeout && !cause.starts_with("timed out") ? timed_out_after(options.timeout) : cause);
   throw DistributedError(failure);
 }
 
@@ -200,7 +187,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const LaunchEnvironment& enviro
                                                  const ProcessGroupOptions& options) {
   auto group = std::make_unique<Group>();
   group->environment = environment;
-  group->timeout = options.timeout;
+  group->options = options;
   if (environment.world_size > 1) {
     prepare_failure_report(environment.rank);
     try {
@@ -235,22 +222,7 @@ double ProcessGroup::waited_seconds() const { return group_->waited_seconds; }
 void ProcessGroup::set_step(int64_t step) { set_reported_step(step); }
 
 void ProcessGroup::require_same(std::string_view what, const std::string& value) {
-  if (size() == 1) {
-    return;
-  }
-  std::vector<std::string> values;
-  group_->run(str_cat("comparison of ", what), [&] {
-    const std::string key = str_cat("same/", group_->comparisons++, "/");
-    group_->store().set(key + std::to_string(rank()), value);
-    std::vector<std::string> keys;
-    for (int other = 0; other < size(); ++other) {
-      keys.push_back(key + std::to_string(other));
-    }
-    group_->wait_for(keys, group_->timeout);
-    for (const auto& each : keys) {
-      values.push_back(group_->store().get_to_str(each));
-    }
-  });
+  const auto values = gather(value);
   const auto other = std::find_if(values.begin(), values.end(),
                                   [&](const auto& each) { return each != values.front(); });
   if (other != values.end()) {
@@ -385,8 +357,8 @@ void ProcessGroup::barrier(std::string_view what) {
   }
   group_->run(what, [&] {
     c10d::BarrierOptions options;
-    options.timeout = is_main() ? group_->timeout : kUnlimited;
-    group_->wait(group_->gloo->barrier(options));
+    options.timeout = is_main() ? group_->options.timeout : kUnlimited;
+    group_->wait(group_->gloo->barrier(options), kUnlimited);
   });
 }
 

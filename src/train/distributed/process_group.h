@@ -24,6 +24,8 @@ class DistributedError : public std::runtime_error {
 
 struct ProcessGroupOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of joining and of each collective
+  /// Of a collective once a stop was requested: before launchers kill, which is 30 s for most.
+  std::chrono::milliseconds stop_timeout = std::chrono::seconds(15);
 };
 
 /// The processes that train together, over c10d and Gloo. All ranks must make the same calls in the

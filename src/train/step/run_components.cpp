@@ -275,4 +275,18 @@ RunComponents prepare_run(const RunConfig& whole_config,
   return components;
 }
 
+data::DataLoaderOptions loader_options(const RunConfig& config) {
+  data::DataLoaderOptions options;
+  options.seed = static_cast<uint64_t>(config.run.seed);
+  options.shuffles = config.data.shuffle;
+  options.batch_tokens = config.train.batch_tokens.value_or(0);
+  options.batch_sequences = config.train.batch_sequences.value_or(0);
+  options.micro_batch_tokens = config.train.micro_batch_tokens.value_or(0);
+  options.workers = config.data.workers;
+  if (config.train.duration.unit == config::DurationUnit::kEpochs) {
+    options.epochs = static_cast<int64_t>(std::ceil(config.train.duration.amount));
+  }
+  return options;
+}
+
 }  // namespace weft::train

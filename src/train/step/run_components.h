@@ -6,6 +6,7 @@
 
 #include <c10/core/Device.h>
 
+#include "data/data_loader.h"
 #include "data/row_selection.h"
 #include "data/tokenizer.h"
 #include "models/adapters/lora.h"
@@ -73,6 +74,9 @@ models::ModelOptions options_without_data(const RunConfig& config);
 /// Builds the model of `config.model` with generator, adapters and frozen parameters as in
 /// prepare_run, but undefined weights. Throws UserError.
 std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config);
+
+/// Token budget of a step and seed of the data order, from the config.
+data::DataLoaderOptions loader_options(const RunConfig& config);
 
 /// Shows preparation steps on the progress line.
 data::ProgressVisitor show_progress();

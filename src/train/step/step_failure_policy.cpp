@@ -57,8 +57,8 @@ std::optional<StepFailure> StepFailurePolicy::detect(const TrainState& state,
                          describe_loss(result),
                          ", which is used: probably a transient hardware fault"));
   }
-  const auto spike =
-      result.has_targets ? detect_spike(state.loss_history, result, options_.spike) : std::nullopt;
+  const auto spike = result.has_targets() ? detect_spike(state.loss_history, result, options_.spike)
+                                          : std::nullopt;
   if (!spike) {
     return std::nullopt;
   }

@@ -21,9 +21,7 @@
 #include "train/step/out_of_memory.h"
 
 namespace weft::train {
-
 namespace {
-
 // Squares of gradients up to this norm fit into the optimizer's fp32 moments.
 constexpr double kLargestNorm = 1e18;
 
@@ -31,7 +29,6 @@ constexpr double kLargestNorm = 1e18;
 // and a decay that only shrinks weights never makes them grow.
 constexpr double kSafeLr = 1e3;
 constexpr double kSafeDecay = 2;
-
 }  // namespace
 
 bool StepResult::is_finite() const {
@@ -65,7 +62,10 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
   elapsed_ms();
   options_.group->set_step(step + 1);
   StepResult result;
-  const auto totals = count(batches, result);
+  const auto totals = step_totals(
+      objective_, batches,
+      options_.exchanges_gradients ? std::nullopt : std::optional(options_.group->rank()));
+  result.targets = totals.targets;
   carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
   const auto shares = shares_of(batches.ranks, *options_.group, shards_gradients());
@@ -84,7 +84,6 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
     add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
   result.norm = outcome.norm;
-  result.has_targets = result.targets > 0;
   for (const auto& share : shares) {
     result.own_tokens += share.is_own ? batches.micro_batches[share.index].total_tokens() : 0;
   }
@@ -193,8 +192,8 @@ void TrainStep::compute_micro_batch(const Share& share,
   } catch (const std::exception& error) {
     const auto shortage = memory_shortage_in(error);
     zero_grad();
-    if (!shortage ||
-        flat_parameters_.shards_weights()) {  // others wait for this rank's part of the weights
+    // Others wait for this rank's part of the weights.
+    if (!shortage || flat_parameters_.shards_weights()) {
       throw;
     }
     outcome.shortage = {.requested_bytes = shortage->requested_bytes,
@@ -228,38 +227,16 @@ void TrainStep::reduce_gradients() {
   if (uses_sum_) {
     allocate_sum();  // a rank without micro-batches has none yet
   }
+  const auto own = shards_gradients() ? gradient_ : flat_parameters_.gradient();
+  const auto gradient = uses_sum_ ? sum_ : own;
   if (shards_gradients() || !options_.exchanges_gradients) {
-    const auto own = shards_gradients() ? gradient_ : flat_parameters_.gradient();
-    gradient_ = uses_sum_ ? sum_ : own;
+    gradient_ = gradient;
     return;
   }
   if (!gradients_.has_begun()) {
-    gradients_.begin(uses_sum_ ? sum_ : flat_parameters_.gradient());
+    gradients_.begin(gradient);
   }
   gradient_ = gradients_.finish();
-}
-
-TrainStep::StepTotals TrainStep::count(const data::StepBatches& batches, StepResult& result) const {
-  StepTotals totals{.terms = std::vector<double>(objective_.terms().size(), 0), .weights = {}};
-  int64_t own_targets = 0;
-  for (std::size_t i = 0; i < batches.micro_batches.size(); ++i) {
-    const auto& batch = batches.micro_batches[i];
-    const bool is_counted =
-        options_.exchanges_gradients || batches.ranks[i] == options_.group->rank();
-    const auto counts = objective_.counts(batch);
-    totals.weights.push_back(objective_.weights(batch));
-    for (std::size_t term = 0; term < totals.terms.size(); ++term) {
-      totals.terms[term] += is_counted ? totals.weights.back()[term] : 0;
-      result.targets += counts[term];
-      own_targets += is_counted ? counts[term] : 0;
-    }
-    totals.tokens += is_counted ? static_cast<double>(batch.total_tokens()) : 0;
-    totals.sequences += is_counted ? static_cast<double>(batch.sequences()) : 0;
-  }
-  if (!options_.exchanges_gradients && result.targets > 0) {
-    totals.part = static_cast<double>(own_targets) / static_cast<double>(result.targets);
-  }
-  return totals;
 }
 
 TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,

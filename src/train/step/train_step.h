@@ -24,6 +24,7 @@
 #include "train/distributed/weight_exchange.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
+#include "train/step/step_totals.h"
 
 namespace weft::train {
 
@@ -54,8 +55,7 @@ struct StepTimings {
 /// Results of a step's forward and backward pass.
 struct StepResult {
   double loss = 0;
-  double norm = 0;  // of the gradient, before clipping; the highest of the ranks
-  bool has_targets = false;
+  double norm = 0;      // of the gradient, before clipping; the highest of the ranks
   double max_loss = 0;  // of a micro-batch, without auxiliary losses
   int64_t tokens = 0;
   int64_t own_tokens = 0;  // those that this rank computed
@@ -64,6 +64,7 @@ struct StepResult {
   std::vector<double> running_sums = {};                // of the objective
   std::map<std::string, double> auxiliary_losses = {};  // by name, before their weights
 
+  bool has_targets() const { return targets > 0; }
   bool is_finite() const;
 };
 
@@ -100,15 +101,6 @@ class TrainStep {
   const nn::CarriedState& carried_state() const { return carried_state_; }
 
  private:
-  /// Denominators of the losses, over all micro-batches of the step.
-  struct StepTotals {
-    std::vector<double> terms;                 // of the objective
-    std::vector<std::vector<double>> weights;  // of each micro-batch: its part of the terms
-    double tokens = 0;                         // of auxiliary losses
-    double sequences = 0;
-    double part = 1;  // of all targets of the step; less if ranks make updates of their own
-  };
-  StepTotals count(const data::StepBatches& batches, StepResult& result) const;
   void measure_norm();
   /// Results of a micro-batch.
   struct MicroBatchLoss {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "train/checkpoint/moments_of_ranks.h"
 #include "train/distributed/replica_check.h"
 #include "train/optimizer/parameter_groups.h"
 
@@ -18,39 +19,13 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr auto kOuterMomentum = "outer_momentum";
-
 bool overlaps(const RanksOptions& options, const ProcessGroup& group) {
   return !options.diloco.every &&
          (options.overlap == Overlap::kAlways ||
           (options.overlap == Overlap::kAuto && group.local_size() < group.size()));
 }
 
-/// Which rank has the values of each flat tensor of a checkpoint: with diloco the weights and the
-/// outer momentum are the same on all, and each has its own moments.
-std::vector<int> owners_of(int64_t moments, int ranks) {
-  std::vector<int> owners(static_cast<std::size_t>(moments + 2), 0);
-  for (int rank = 1; rank < ranks; ++rank) {
-    owners.insert(owners.end(), static_cast<std::size_t>(moments), rank);
-  }
-  return owners;
-}
-
 }  // namespace
-
-data::DataLoaderOptions loader_options(const RunConfig& config) {
-  data::DataLoaderOptions options;
-  options.seed = static_cast<uint64_t>(config.run.seed);
-  options.shuffles = config.data.shuffle;
-  options.batch_tokens = config.train.batch_tokens.value_or(0);
-  options.batch_sequences = config.train.batch_sequences.value_or(0);
-  options.micro_batch_tokens = config.train.micro_batch_tokens.value_or(0);
-  options.workers = config.data.workers;
-  if (config.train.duration.unit == config::DurationUnit::kEpochs) {
-    options.epochs = static_cast<int64_t>(std::ceil(config.train.duration.amount));
-  }
-  return options;
-}
 
 Trainer::Trainer(const RunConfig& config,
                  const RunDirectory& directory,
@@ -69,9 +44,7 @@ Trainer::Trainer(const RunConfig& config,
                         .ranks = options.group->size()}),
       optimizer_(config.train.optimizer, flat_parameters_, *options.group),
       collector_(
-          flat_parameters_,
-          *options.group,
-          owners_of(static_cast<int64_t>(optimizer_.moments().size()), options.group->size())),
+          flat_parameters_, *options.group, owners_of_moments(optimizer_, options.group->size())),
       learning_rate_(config.train.schedule, config.train.duration, config.train.optimizer.lr),
       train_step_(*components.objective,
                   *components.model,
@@ -106,9 +79,8 @@ Trainer::Trainer(const RunConfig& config,
   }
   if (config.train.ranks.diloco.every) {
     outer_optimizer_.emplace(config.train.ranks.diloco, flat_parameters_, *options.group);
-    if (from && has_moment(from->directory, kOuterMomentum)) {
-      load_moments(from->directory, flat_parameters_,
-                   {{kOuterMomentum, outer_optimizer_->momentum()}});
+    if (from) {
+      load_outer_momentum(from->directory, flat_parameters_, *outer_optimizer_);
     }
   }
   evaluation_.check_metric_for_best_model();
@@ -138,29 +110,16 @@ std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
   return std::make_unique<data::DataLoader>(components_.data.train, options, state_.cursor);
 }
 
-/// With diloco those of all ranks, of which this one has its own only: the collector brings the
-/// others.
-std::vector<std::pair<std::string, at::Tensor>> Trainer::saved_moments() const {
-  auto moments = optimizer_.moments();
-  if (outer_optimizer_) {
-    moments.emplace_back(kOuterMomentum, outer_optimizer_->momentum());
-    for (int rank = 1; rank < options_.group->size(); ++rank) {
-      for (const auto& [name, tensor] : optimizer_.moments()) {
-        moments.emplace_back(moment_name(name, rank), tensor);
-      }
-    }
-  }
-  return moments;
-}
-
 CheckpointParts Trainer::checkpoint_parts() const {
+  const int ranks = options_.group->size();
   const bool have_own_state =
-      flat_parameters_.layout().is_sharded() || (outer_optimizer_ && options_.group->size() > 1);
+      flat_parameters_.layout().is_sharded() || (outer_optimizer_ && ranks > 1);
   return {.model = *components_.model,
           .tokenizer = *components_.tokenizer,
           .flat_parameters = flat_parameters_,
           .master = flat_parameters_.master(),
-          .moments = saved_moments(),
+          .moments = outer_optimizer_ ? moments_of_ranks(optimizer_, *outer_optimizer_, ranks)
+                                      : optimizer_.moments(),
           .ema = ema_ ? ema_->values() : at::Tensor(),
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
@@ -290,7 +249,7 @@ void Trainer::shrink_micro_batches(const MicroBatchOutOfMemory& shortage) {
 }
 
 void Trainer::apply(const data::StepBatches& batches, double lr) {
-  if (!result_.has_targets) {
+  if (!result_.has_targets()) {
     train_step_.discard_gradients();
     return;
   }

@@ -50,9 +50,6 @@ TrainState initial_state(const RunConfig& config,
                          const TrainerOptions& options,
                          const std::optional<ResumePoint>& from);
 
-/// Token budget of a step and seed of the data order, from the config.
-data::DataLoaderOptions loader_options(const RunConfig& config);
-
 /// Trains one run in its directory, from scratch or from a checkpoint to its end: the loop over
 /// steps, after which it evaluates, saves and logs. All ranks of a group run the same loop with the
 /// same state; the main one evaluates, saves and logs.
@@ -90,7 +87,6 @@ class Trainer {
  private:
   void restore(const ResumePoint& from);
   std::unique_ptr<data::DataLoader> make_loader() const;
-  std::vector<std::pair<std::string, at::Tensor>> saved_moments() const;
   void compute(data::StepBatches& batches);
   void shrink_micro_batches(const MicroBatchOutOfMemory& shortage);
   void apply(const data::StepBatches& batches, double lr);
