@@ -351,13 +351,15 @@ void ProcessGroup::broadcast(const at::Tensor& slice) {
   }
 }
 
-void ProcessGroup::barrier(std::string_view what) {
+void ProcessGroup::barrier(std::string_view what, MayBeLate may_be_late) {
   if (size() == 1) {
     return;
   }
   group_->run(what, [&] {
     c10d::BarrierOptions options;
-    options.timeout = is_main() ? group_->options.timeout : kUnlimited;
+    const bool waits_for_main = !is_main();
+    options.timeout =
+        waits_for_main || may_be_late == MayBeLate::kAll ? kUnlimited : group_->options.timeout;
     group_->wait(group_->gloo->barrier(options), kUnlimited);
   });
 }

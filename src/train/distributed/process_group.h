@@ -88,9 +88,12 @@ class ProcessGroup {
   /// Copies the contiguous 1-D slice of rank 0 to all ranks.
   void broadcast(const at::Tensor& slice);
 
-  /// Waits until all ranks have arrived. Rank 0 may take longer than the timeout, for work that it
-  /// does alone, as long as its process answers. `what` names the work in errors.
-  void barrier(std::string_view what);
+  enum class MayBeLate { kMain, kAll };
+
+  /// Waits until all ranks have arrived. Those that may be late may take longer than the timeout,
+  /// rank 0 as long as its process answers, others as long as they live. `what` names in errors
+  /// what they do meanwhile.
+  void barrier(std::string_view what, MayBeLate may_be_late = MayBeLate::kMain);
 
   /// Does the work on rank 0 first, then on the others, which find what it left on disk. Returns
   /// the result of this rank.

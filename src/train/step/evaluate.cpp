@@ -63,7 +63,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
       break;
     }
   }
-  group.barrier("the evaluation");
+  group.barrier("the evaluation", ProcessGroup::MayBeLate::kAll);
   if (group.any(is_stopped)) {
     throw Stopped("stopped while evaluating");
   }

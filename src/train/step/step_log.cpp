@@ -51,11 +51,15 @@ void StepLog::add_step(const StepResult& result, double lr, double seconds, doub
   norm_ = result.norm;
   lr_ = lr;
   progress_line_.add_step(seconds);
-  window_seconds_ += seconds;
-  window_waited_seconds_ += waited_seconds;
   ++window_steps_;
   window_tokens_ += result.tokens;
   window_own_tokens_ += result.own_tokens;
+  add_time(seconds, waited_seconds);
+}
+
+void StepLog::add_time(double seconds, double waited_seconds) {
+  window_seconds_ += seconds;
+  window_waited_seconds_ += waited_seconds;
   tokens_per_second_ = static_cast<double>(window_tokens_) / std::max(window_seconds_, 1e-9);
 }
 

@@ -32,6 +32,8 @@ class StepLog {
 
   /// Records a step that took so many seconds, of which this rank waited for others so many.
   void add_step(const StepResult& result, double lr, double seconds, double waited_seconds);
+  /// Adds time that belongs to no step, likewise: of an exchange of weights.
+  void add_time(double seconds, double waited_seconds);
   /// Updates the progress line; after `write`, if both are due.
   void show(const TrainState& state);
   /// Writes the training metrics and begins a new window. All ranks must call it.

@@ -13,7 +13,6 @@
 #include "train/optimizer/parameter_groups.h"
 
 namespace weft::train {
-
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -112,8 +111,7 @@ std::unique_ptr<data::DataLoader> Trainer::make_loader() const {
 
 CheckpointParts Trainer::checkpoint_parts() const {
   const int ranks = options_.group->size();
-  const bool have_own_state =
-      flat_parameters_.layout().is_sharded() || (outer_optimizer_ && ranks > 1);
+  const bool collects = flat_parameters_.layout().is_sharded() || (outer_optimizer_ && ranks > 1);
   return {.model = *components_.model,
           .tokenizer = *components_.tokenizer,
           .flat_parameters = flat_parameters_,
@@ -124,7 +122,7 @@ CheckpointParts Trainer::checkpoint_parts() const {
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
           .resolved_config = config_.resolved,
-          .collector = have_own_state ? &collector_ : nullptr};
+          .collector = collects ? &collector_ : nullptr};
 }
 
 /// By the clock of the main rank.
@@ -158,8 +156,8 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     } catch (const Stopped&) {
       save_and_stop();  // state before the interrupted step
     }
+    exchange_weights(is_over(state_.progress, config_.train.duration));
     log_step(before);
-    exchange_weights();
     if (has_equal_weights_) {
       after_exchange(last_exchange);
       last_exchange = state_.progress;
@@ -172,9 +170,8 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
       save_and_stop();
     }
   }
-  if (!has_equal_weights_) {  // the data ended
-    outer_optimizer_->update();
-    has_equal_weights_ = true;
+  if (!has_equal_weights_) {
+    exchange_weights(true);  // the data ended
   }
   if (state_.skipped > 0 && state_.updates == 0) {
     throw std::runtime_error(
@@ -299,15 +296,18 @@ void Trainer::log_step(const TrainingProgress& before) {
   log_.show(state_);
 }
 
-// A round of diloco may end early with the run.
-void Trainer::exchange_weights() {
+// A round of diloco ends early with the run.
+void Trainer::exchange_weights(bool is_last) {
   if (!outer_optimizer_) {
     return;
   }
-  has_equal_weights_ = outer_optimizer_->is_due(state_.progress.steps) ||
-                       is_over(state_.progress, config_.train.duration);
+  has_equal_weights_ = is_last || outer_optimizer_->is_due(state_.progress.steps);
   if (has_equal_weights_) {
+    const auto begin = Steady::now();
+    const double waited = options_.group->waited_seconds();
     outer_optimizer_->update();
+    log_.add_time(Seconds(Steady::now() - begin).count(),
+                  options_.group->waited_seconds() - waited);
   } else if (stop_requested() && !std::exchange(is_stop_logged_, true)) {
     log::info("[run] stopping at the next exchange of weights (train.ranks.diloco)");
   }

@@ -93,7 +93,7 @@ class Trainer {
   void reject(const data::StepBatches& batches, const StepFailure& failure);
   TrainingProgress progress_after(const data::StepBatches& batches) const;
   void log_step(const TrainingProgress& before);
-  void exchange_weights();
+  void exchange_weights(bool is_last);
   void after_exchange(const TrainingProgress& before);
   void evaluate_now();
   void prepare_save();

@@ -136,7 +136,8 @@ TEST_P(Product, APackedWeightGivesTheSameBits) {
                        std::to_string(columns));
           const auto x = random({rows, depth});
           EXPECT_TRUE(at::equal(product(x, matrix, bias), product(x, b, bias)));
-          EXPECT_TRUE(at::equal(product(x.t().contiguous().t(), matrix), product(x, b)));
+          const auto transposed = x.t().contiguous().t();
+          EXPECT_TRUE(at::equal(product(transposed, matrix), product(transposed, b)));
         }
       }
     }

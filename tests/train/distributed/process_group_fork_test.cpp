@@ -84,6 +84,13 @@ std::string without_cause(const std::string& text) {
   return with_host(text.substr(0, text.rfind(": ")));
 }
 
+/// What ranks say of the one that was killed in the end.
+Texts reported(int ranks, int victim, const std::string& what) {
+  auto texts = repeated(ranks, str_cat("rank ", victim, " (HOST) ", what));
+  texts[static_cast<std::size_t>(victim)] = "signal 9";
+  return texts;
+}
+
 class ProcessGroupSizes : public testing::TestWithParam<int> {};
 
 TEST_P(ProcessGroupSizes, AllReduceSumsSlicesOfEachType) {
@@ -248,10 +255,7 @@ TEST_P(KilledRank, IsNamedByAllOthers) {
     // Ranks may notice in either half of the all-reduce.
     return test::filled(without_cause(error), "all-gather", "reduce-scatter");
   });
-  auto expected =
-      repeated(4, str_cat("rank ", victim, " (HOST) did not answer at step 12 in reduce-scatter"));
-  expected[static_cast<std::size_t>(victim)] = "signal 9";
-  EXPECT_EQ(results, expected);
+  EXPECT_EQ(results, reported(4, victim, "did not answer at step 12 in reduce-scatter"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, KilledRank, testing::Values(0, 3));
@@ -268,9 +272,7 @@ TEST_P(StoppedRank, IsNamedAfterTheTimeout) {
     return without_cause(error_within(std::chrono::seconds(8), [&] { group.sum({1.0}); }));
   };
   auto results = test::run_in_group(3, work, {.timeout = std::chrono::seconds(2)});
-  auto expected = repeated(3, str_cat("rank ", victim, " (HOST) did not answer in sum"));
-  expected[static_cast<std::size_t>(victim)] = "signal 9";
-  EXPECT_EQ(results, expected);
+  EXPECT_EQ(results, reported(3, victim, "did not answer in sum"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, StoppedRank, testing::Values(0, 2));
@@ -306,14 +308,17 @@ TEST(ProcessGroup, RankThatLeavesIsNamed) {
 }
 
 TEST(ProcessGroup, BarrierOutlastsTheTimeoutOfCollectives) {
-  const auto work = [](ProcessGroup& group) -> std::string {
-    if (group.is_main()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    }
-    group.barrier("saving");
-    return str_cat(group.sum({1.0})[0]);
-  };
-  EXPECT_EQ(test::run_in_group(2, work, {.timeout = std::chrono::seconds(1)}), repeated(2, "2"));
+  using enum ProcessGroup::MayBeLate;
+  for (const int late : {0, 1}) {
+    const auto work = [late](ProcessGroup& group) -> std::string {
+      if (group.rank() == late) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      }
+      group.barrier("saving", late == 0 ? kMain : kAll);
+      return str_cat(group.sum({1.0})[0]);
+    };
+    EXPECT_EQ(test::run_in_group(2, work, {.timeout = std::chrono::seconds(1)}), repeated(2, "2"));
+  }
 }
 
 class RankMissingAtBarrier : public testing::TestWithParam<int> {};
@@ -328,9 +333,7 @@ TEST_P(RankMissingAtBarrier, IsNamedIfItWasKilled) {
     }
     return without_cause(error_within(std::chrono::seconds(3), [&] { group.barrier("saving"); }));
   });
-  auto expected = repeated(4, str_cat("rank ", victim, " (HOST) did not answer in saving"));
-  expected[static_cast<std::size_t>(victim)] = "signal 9";
-  EXPECT_EQ(results, expected);
+  EXPECT_EQ(results, reported(4, victim, "did not answer in saving"));
 }
 
 TEST_P(RankMissingAtBarrier, IsNamedAfterTheTimeoutIfItWasStopped) {
@@ -343,9 +346,7 @@ TEST_P(RankMissingAtBarrier, IsNamedAfterTheTimeoutIfItWasStopped) {
     return without_cause(error_within(std::chrono::seconds(8), [&] { group.barrier("saving"); }));
   };
   const auto results = test::run_in_group(4, work, {.timeout = std::chrono::seconds(2)});
-  auto expected = repeated(4, str_cat("rank ", victim, " (HOST) did not answer in saving"));
-  expected[static_cast<std::size_t>(victim)] = "signal 9";
-  EXPECT_EQ(results, expected);
+  EXPECT_EQ(results, reported(4, victim, "did not answer in saving"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, RankMissingAtBarrier, testing::Values(0, 2, 3));
