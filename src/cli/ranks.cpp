@@ -13,9 +13,9 @@ constexpr auto kBlockTimeout = std::chrono::minutes(30);
 }  // namespace
 
 const std::vector<std::string>& rank_verbs() {
-  static const std::vector<std::string> names = {"train",    "evaluate", "predict",
-                                                 "generate", "score",    "embed"};
-  return names;
+  static const std::vector<std::string> kNames = {"train",    "evaluate", "predict",
+                                                  "generate", "score",    "embed"};
+  return kNames;
 }
 
 std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
