@@ -75,8 +75,8 @@ class Log {
     if (is_shown && !progress_line_.empty()) {
       print(progress_line_);
     }
-    for (auto& file : files_) {
-      if (level >= Level::kInfo) {
+    if (level >= Level::kInfo) {
+      for (auto& file : files_) {
         send_to_file(file, level, text);
       }
     }
@@ -93,11 +93,6 @@ class Log {
     if (rank > 0) {
       console_->set_level(spdlog::level::warn);
     }
-  }
-
-  std::string rank_prefix() {
-    const std::lock_guard lock(mutex_);
-    return rank_prefix_;
   }
 
   void open_file(const std::string& path) {
@@ -191,7 +186,6 @@ void error(std::string_view text) { global_log().write(Level::kError, text); }
 
 void set_level(Level level) { global_log().set_level(level); }
 void set_rank(int rank) { global_log().set_rank(rank); }
-std::string rank_prefix() { return global_log().rank_prefix(); }
 void open_file(const std::string& path) { global_log().open_file(path); }
 void close_file(const std::string& path) { global_log().close_file(path); }
 

@@ -22,8 +22,6 @@ void set_level(Level level);
 /// Marks this process as one of several that share a standard error: its messages there begin with
 /// `[rank 2] `, and ranks other than 0 show only warnings and errors.
 void set_rank(int rank);
-/// `[rank 2] `; empty unless `set_rank` was called.
-std::string rank_prefix();
 
 /// Appends to `path` until `close_file`, besides other open files. Throws UserError if it cannot be
 /// opened.

@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/shared_options.h"
+#include "train/run/device.h"
 
 namespace weft::cli {
 
@@ -11,12 +13,6 @@ namespace {
 constexpr auto kBlockTimeout = std::chrono::minutes(30);
 
 }  // namespace
-
-const std::vector<std::string>& rank_verbs() {
-  static const std::vector<std::string> kNames = {"train",    "evaluate", "predict",
-                                                  "generate", "score",    "embed"};
-  return kNames;
-}
 
 std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
                                                 std::chrono::milliseconds timeout) {
@@ -28,20 +24,20 @@ std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& 
   return group;
 }
 
-std::unique_ptr<train::ProcessGroup> join_ranks(const std::vector<std::string>& command_line) {
+std::unique_ptr<train::ProcessGroup> join_ranks(const Arguments& arguments,
+                                                const std::vector<std::string>& command_line) {
   const auto launch = train::read_launch_environment();
   if (launch.world_size > 1) {
     log::set_rank(launch.rank);
   }
   auto group = join_ranks(launch, kBlockTimeout);
   group->require_same("command line", join(command_line, " "));
+  train::set_threads(read_threads(arguments), group->local_size());
   return group;
 }
 
-void require_input_of_all(const train::ProcessGroup& group,
-                          const Arguments& arguments,
-                          const std::string& path) {
-  if (group.size() > 1 && path == "-") {
+void require_input_of_all(const train::ProcessGroup& group, const Arguments& arguments) {
+  if (group.size() > 1 && arguments.get("input", "-") == "-") {
     arguments.fail("several ranks cannot read standard input, must be: --input FILE");
   }
 }

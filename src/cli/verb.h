@@ -22,6 +22,7 @@ struct Verb {
   std::string summary;  // one line of `weft help`
   int (*run)(
       std::vector<std::string> arguments);  // without program and verb; returns the exit status
+  bool runs_on_ranks = false;               // `weft launch` can start it
 };
 
 /// A command line error: `weft VERB: what was found, what is allowed`.

@@ -8,26 +8,28 @@ constexpr auto kTrain = "Train";
 constexpr auto kUse = "Use a model";
 constexpr auto kData = "Data";
 constexpr auto kInspect = "Inspect";
+constexpr bool kOnRanks = true;
 
 }  // namespace
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table{
       {kTrain, "init", "write a config for a task after looking at the data", run_init},
-      {kTrain, "train", "pretrain or fine-tune a model from a config", run_train},
+      {kTrain, "train", "pretrain or fine-tune a model from a config", run_train, kOnRanks},
       {kTrain, "launch", "train or use a model on several ranks, of one or several machines",
        run_launch},
       {kTrain, "list", "runs in a directory: objective, model, progress, best metric", run_list},
       {kTrain, "compare", "config and metrics of runs, with paired bootstrap intervals",
        run_compare},
-      {kUse, "evaluate", "evaluate a model: loss and metrics on data files", run_evaluate},
+      {kUse, "evaluate", "evaluate a model: loss and metrics on data files", run_evaluate,
+       kOnRanks},
       {kUse, "predict", "predict classes, values or masked tokens for JSON lines of text",
-       run_predict},
+       run_predict, kOnRanks},
       {kUse, "generate", "generate text or translations: greedy, sampling, beam search",
-       run_generate},
+       run_generate, kOnRanks},
       {kUse, "score", "log-likelihoods of texts and choices; BLEU, chrF and ROUGE of files",
-       run_score},
-      {kUse, "embed", "sentence embeddings", run_embed},
+       run_score, kOnRanks},
+      {kUse, "embed", "sentence embeddings", run_embed, kOnRanks},
       {kUse, "export", "export a model directory without training state, in the given dtype",
        run_export},
       {kUse, "import", "convert a Hugging Face directory of any version to the current format",

@@ -19,7 +19,6 @@
 #include "formats/json.h"
 #include "models/directory.h"
 #include "train/distributed/divided_blocks.h"
-#include "train/run/device.h"
 
 namespace weft::cli {
 namespace {
@@ -223,7 +222,7 @@ int answer_all(const Arguments& arguments,
                train::ProcessGroup& group,
                TruncationCounts cut) {
   if (!arguments.has("prompt")) {
-    require_input_of_all(group, arguments, arguments.get("input", "-"));
+    require_input_of_all(group, arguments);
   }
   const auto prompts = prompts_from_arguments(arguments);
   std::optional<OutputWriter> writer;
@@ -312,9 +311,8 @@ int run_generate(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const auto group = join_ranks(raw);
+  const auto group = join_ranks(arguments, raw);
   check_stream(arguments, *group);
-  train::set_threads(read_threads(arguments), group->local_size());
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
   const auto loaded = load(arguments, form);
   const TruncationCounts cut{.length = loaded.model->options().length};

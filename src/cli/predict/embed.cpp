@@ -24,7 +24,6 @@
 #include "models/directory.h"
 #include "models/sentence.h"
 #include "train/distributed/divided_blocks.h"
-#include "train/run/device.h"
 
 namespace weft::cli {
 namespace {
@@ -204,9 +203,8 @@ int run_embed(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const auto group = join_ranks(raw);
-  require_input_of_all(*group, arguments, arguments.get("input", "-"));
-  train::set_threads(read_threads(arguments), group->local_size());
+  const auto group = join_ranks(arguments, raw);
+  require_input_of_all(*group, arguments);
   const auto writer = group->is_main() ? make_embeddings_writer(arguments) : nullptr;
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),

@@ -13,7 +13,6 @@
 #include "cli/verbs.h"
 #include "formats/json.h"
 #include "metrics/metric.h"
-#include "train/run/device.h"
 #include "train/step/evaluate.h"
 
 namespace weft::cli {
@@ -146,9 +145,8 @@ int run_evaluate(std::vector<std::string> raw) {
   if (arguments.has("hardest-limit") && !arguments.has("hardest")) {
     throw UsageError("weft evaluate: --hardest-limit needs --hardest FILE");
   }
-  const auto group = join_ranks(raw);
+  const auto group = join_ranks(arguments, raw);
   settings.group = group.get();
-  train::set_threads(read_threads(arguments), group->local_size());
   const auto done = train::run_evaluation_on_directory(
       arguments.positional()[0], arguments.all("data"), settings, arguments.all("set"));
   log_directory(done.directory);

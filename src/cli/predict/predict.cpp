@@ -20,7 +20,6 @@
 #include "models/directory.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "train/distributed/divided_blocks.h"
-#include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
 
 namespace weft::cli {
@@ -143,8 +142,8 @@ std::unique_ptr<InputReader> input_of(const Arguments& arguments,
   if (!given.empty()) {
     return reads_images ? input_of_images(given) : input_of_texts(std::move(given));
   }
+  require_input_of_all(group, arguments);
   const auto path = arguments.get("input", "-");
-  require_input_of_all(group, arguments, path);
   if (reads_images && path != "-" && !formats::table_kind(path)) {
     return input_of_images({path});
   }
@@ -256,8 +255,7 @@ int run_predict(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const auto group = join_ranks(raw);
-  train::set_threads(read_threads(arguments), group->local_size());
+  const auto group = join_ranks(arguments, raw);
   const auto loaded = load_trained(arguments.positional()[0], read_inference(arguments));
   const auto input = input_of(arguments, models::reads_images(loaded.model->options()), *group);
   const auto predictor = predictor_of(arguments, loaded, *input);

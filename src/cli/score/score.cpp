@@ -20,7 +20,6 @@
 #include "inference/likelihood.h"
 #include "models/directory.h"
 #include "train/distributed/divided_blocks.h"
-#include "train/run/device.h"
 
 namespace weft::cli {
 namespace {
@@ -308,9 +307,8 @@ void declare_score(Arguments& arguments) {
 
 int score_items(const Arguments& arguments, train::ProcessGroup& group) {
   if (!arguments.has("task") && !arguments.has("text")) {
-    require_input_of_all(group, arguments, arguments.get("input", "-"));
+    require_input_of_all(group, arguments);
   }
-  train::set_threads(read_threads(arguments), group.local_size());
   const auto all = score_groups(arguments);
   const auto words = arguments.integer("word-count", 0, 0, int64_t{1} << 50);
   const bool is_table = arguments.has("table");
@@ -381,7 +379,7 @@ int run_score(std::vector<std::string> raw) {
   if (arguments.positional().empty()) {
     throw UsageError("weft score: MODEL is required, or --hypotheses FILE --references FILE");
   }
-  return score_items(arguments, *join_ranks(raw));
+  return score_items(arguments, *join_ranks(arguments, raw));
 }
 
 }  // namespace weft::cli

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,7 +21,6 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "base/system_calls.h"
-#include "cli/ranks.h"
 #include "cli/verb.h"
 #include "cli/verbs.h"
 
@@ -204,10 +204,10 @@ Launch read_launch(const Arguments& parsed, std::vector<std::string> command) {
     throw UsageError(
         "weft launch: no command after --, must be: weft launch --ranks N -- train CONFIG");
   }
-  const auto& names = rank_verbs();
-  if (std::find(names.begin(), names.end(), command[1]) == names.end()) {
-    reject_name("weft launch: --", command[1], names);
-  }
+  std::vector<Verb> startable;
+  std::copy_if(verbs().begin(), verbs().end(), std::back_inserter(startable),
+               [](const Verb& verb) { return verb.runs_on_ranks; });
+  find_entry(startable, command[1], "weft launch: --");
   Launch launch{.command = std::move(command)};
   launch.ranks = static_cast<int>(parsed.integer("ranks", 1, 1, 1024));
   launch.nodes = static_cast<int>(parsed.integer("nodes", 1, 1, 1 << 16));

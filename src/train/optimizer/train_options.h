@@ -61,7 +61,6 @@ struct RollbackOptions {
 /// machines.
 enum class Overlap { kAuto, kAlways, kNever };
 
-/// `train.ranks:`
 /// `train.ranks.diloco:` (arXiv:2311.08105)
 struct DilocoOptions {
   std::optional<config::Duration> every = std::nullopt;  // in steps; nullopt: off
@@ -69,6 +68,7 @@ struct DilocoOptions {
   double momentum = 0.9;
 };
 
+/// `train.ranks:`
 struct RanksOptions {
   Sharding shard = Sharding::kNone;
   Overlap overlap = Overlap::kAuto;

@@ -28,7 +28,7 @@ class StepLog {
           const TrainState& state,
           const config::Duration& duration,
           const RemainingTime& remaining,
-          ProcessGroup& group = single_process());
+          ProcessGroup& group);
 
   /// Records a step that took so many seconds, of which this rank waited for others so many.
   void add_step(const StepResult& result, double lr, double seconds, double waited_seconds);
