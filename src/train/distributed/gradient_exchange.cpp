@@ -10,14 +10,13 @@ namespace weft::train {
 
 namespace {
 
-// What Gloo has received and is not yet added takes as much memory. A layer of BERT-base fits, so
-// that it can be sent while the backward pass of the layer before runs.
-constexpr int64_t kMostBytesInFlight = int64_t{32} << 20;
+// Of what is in no layer. Buffers of Gloo take as much memory as is in flight.
+constexpr int64_t kLeastBytesInFlight = int64_t{32} << 20;
 
 }  // namespace
 
 GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup& group)
-    : flat_parameters_(flat_parameters), group_(group) {
+    : flat_parameters_(flat_parameters), group_(group), most_bytes_in_flight_(kLeastBytesInFlight) {
   const auto& layout = flat_parameters.layout();
   entries_.resize(layout.ranges().size());
   allocated_.resize(layout.ranges().size());
@@ -32,7 +31,22 @@ GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup
     (unit.name.empty() ? outside : order_).push_back(&unit);
   }
   std::reverse(order_.begin(), order_.end());
+  // One layer is being reduced; if gradients are not sharded, the sums of another are gathered.
+  for (const auto* const layer : order_) {
+    most_bytes_in_flight_ =
+        std::max(most_bytes_in_flight_, (layout.is_sharded() ? 1 : 2) * bytes_of(*layer));
+  }
   order_.insert(order_.end(), outside.begin(), outside.end());
+}
+
+int64_t GradientExchange::bytes_of(const Unit& unit) const {
+  int64_t bytes = 0;
+  for (const auto range : unit.ranges) {
+    bytes += entries_[range].empty()
+                 ? 0
+                 : static_cast<int64_t>(flat_parameters_.weights(range).nbytes());
+  }
+  return bytes;
 }
 
 void GradientExchange::begin(const at::Tensor& gradient, bool contributes) {
@@ -116,6 +130,7 @@ void GradientExchange::send(const Unit& unit) {
     return;
   }
   const at::NoGradGuard no_grad;
+  advance();
   for (const auto index : unit.ranges) {
     const auto& each = flat_parameters_.layout().ranges()[index];
     if (!each.is_trained) {
@@ -129,10 +144,21 @@ void GradientExchange::send(const Unit& unit) {
   }
 }
 
+/// Moves the units in flight one stage on. They were sent at least one unit ago, so that the wait
+/// is short where the network is as fast as the backward pass.
+void GradientExchange::advance() {
+  for (auto gathers = gathers_.size(); gathers > 0; --gathers) {
+    finish_gather();
+  }
+  while (!reductions_.empty()) {
+    finish_reduction();
+  }
+}
+
 void GradientExchange::send(const Piece& piece, const at::Tensor& slice) {
   reductions_.push_back({group_.start_reduce_scatter(slice, piece.part), &piece, slice});
   bytes_in_flight_ += static_cast<int64_t>(slice.nbytes());
-  while (bytes_in_flight_ > kMostBytesInFlight) {
+  while (bytes_in_flight_ > most_bytes_in_flight_) {
     if (reductions_.size() > 1) {
       finish_reduction();
     } else {

@@ -41,8 +41,10 @@ class GradientExchange {
     at::Tensor slice;
   };
 
+  int64_t bytes_of(const Unit& unit) const;
   at::Tensor take_gradient(std::size_t range);
   void send(const Unit& unit);
+  void advance();
   void send(const Piece& piece, const at::Tensor& slice);
   void finish_reduction();
   void finish_gather();
@@ -52,6 +54,7 @@ class GradientExchange {
   std::vector<std::vector<const ParameterEntry*>> entries_;  // trained ones, by range
   std::vector<at::Tensor> allocated_;  // gradients, by range; undefined without memory
   std::vector<const Unit*> order_;     // in which units are sent: that of the backward pass
+  int64_t most_bytes_in_flight_;
   bool has_begun_ = false;
   bool contributes_ = true;
   at::Tensor gradient_;   // that is being sent
