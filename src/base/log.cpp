@@ -22,6 +22,7 @@ namespace weft::log {
 namespace {
 
 constexpr const char* kFilePattern = "%Y-%m-%d %H:%M:%S.%e %l %v";
+constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
 spdlog::level::level_enum level_of(Level level) {
   switch (level) {
@@ -51,6 +52,16 @@ std::string truncate_to_width(std::string_view text, std::size_t width) {
     utf8::append(result, code < 0x20 || code == 0x7F ? U' ' : code);
   }
   return result;
+}
+
+std::string one_line(std::string_view message) {
+  std::string line(message.substr(0, message.find("\nException raised from")));
+  for (auto& character : line) {
+    if (static_cast<unsigned char>(character) < ' ') {
+      character = ' ';
+    }
+  }
+  return line.size() > kMaxErrorLength ? line.substr(0, kMaxErrorLength) + " ..." : line;
 }
 
 class Log {
@@ -108,6 +119,15 @@ class Log {
   void close_file(const std::string& path) {
     const std::lock_guard lock(mutex_);
     std::erase_if(files_, [&](const File& file) { return file.path == path; });
+  }
+
+  void write_to_file(const std::string& path, Level level, std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    for (auto& file : files_) {
+      if (file.path == path) {
+        send_to_file(file, level, text);
+      }
+    }
   }
 
   void set_progress_line(std::string_view text) {
@@ -182,12 +202,16 @@ Log& global_log() {
 void debug(std::string_view text) { global_log().write(Level::kDebug, text); }
 void info(std::string_view text) { global_log().write(Level::kInfo, text); }
 void warning(std::string_view text) { global_log().write(Level::kWarning, text); }
-void error(std::string_view text) { global_log().write(Level::kError, text); }
+void error(std::string_view text) { global_log().write(Level::kError, one_line(text)); }
 
 void set_level(Level level) { global_log().set_level(level); }
 void set_rank(int rank) { global_log().set_rank(rank); }
 void open_file(const std::string& path) { global_log().open_file(path); }
 void close_file(const std::string& path) { global_log().close_file(path); }
+void write_to_file(const std::string& path, Level level, std::string_view text) {
+  global_log().write_to_file(path, level,
+                             level == Level::kError ? one_line(text) : std::string(text));
+}
 
 bool is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 

@@ -14,6 +14,7 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 void debug(std::string_view text);
 void info(std::string_view text);
 void warning(std::string_view text);
+/// One line of limited length: messages of libraries may have several lines and a stack trace.
 void error(std::string_view text);
 
 /// Lowest level shown on standard error (default kInfo). Files always get kInfo and above.
@@ -27,6 +28,8 @@ void set_rank(int rank);
 /// opened.
 void open_file(const std::string& path);
 void close_file(const std::string& path);
+/// Writes to this open file only: what is shown on standard error once the file is closed.
+void write_to_file(const std::string& path, Level level, std::string_view text);
 
 /// Whether standard error is a terminal with colours (respects NO_COLOR and TERM=dumb).
 bool has_colors();

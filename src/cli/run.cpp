@@ -27,7 +27,6 @@ constexpr int kInternal = 1;
 constexpr int kUser = 2;
 constexpr int kClosedPipe = 141;  // as of a program that SIGPIPE ends
 constexpr int kStopped = 143;
-constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
 void print_help() {
   const auto width = help_width();
@@ -78,20 +77,9 @@ int run_verb(std::vector<std::string> arguments) {
   return status;
 }
 
-/// Prints the message as one line: exceptions of libraries may have several, and a stack trace
-/// after the first.
 void print_error(std::string_view message) {
-  std::string line(message.substr(0, message.find("\nException raised from")));
-  for (auto& character : line) {
-    if (static_cast<unsigned char>(character) < ' ') {
-      character = ' ';
-    }
-  }
-  if (line.size() > kMaxErrorLength) {
-    line = line.substr(0, kMaxErrorLength) + " ...";
-  }
   log::set_progress_line("");
-  log::error(line);
+  log::error(message);
 }
 
 /// A config may have several mistakes, each on a line of its own.

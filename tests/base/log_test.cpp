@@ -77,6 +77,29 @@ TEST(Log, WritesToSeveralFiles) {
   EXPECT_EQ(words(second), "both\ntwo\n");
 }
 
+TEST(Log, WritesToOneFileOnly) {
+  const test::Folder folder;
+  const auto first = folder.path("first.log");
+  const auto second = folder.path("second.log");
+  open_file(first);
+  open_file(second);
+  testing::internal::CaptureStderr();
+  write_to_file(first, Level::kError, "[test] wrong\nand more\nException raised from f at f.cpp:1");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  close_file(first);
+  close_file(second);
+  EXPECT_TRUE(test::Folder::read(first).ends_with(" error [test] wrong and more\n"));
+  EXPECT_EQ(test::Folder::read(second), "");
+}
+
+TEST(Log, AnErrorIsOneLine) {
+  testing::internal::CaptureStderr();
+  error("two\nlines\nException raised from f at f.cpp:1");
+  error(std::string(2000, 'x'));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "error: two lines\nerror: " + std::string(900, 'x') + " ...\n");
+}
+
 TEST(Log, RefusesAFileThatCannotBeOpened) {
   const test::Folder folder;
   EXPECT_THROW(open_file(folder.path()), UserError);

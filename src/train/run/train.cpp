@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/string_util.h"
 #include "data/row_selection.h"
 #include "train/checkpoint/checkpoint.h"
@@ -31,6 +32,11 @@ class LogFile {
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
   ~LogFile() { log::close_file(path_); }
+
+  /// What ends the run, which is shown on standard error once this file is closed.
+  void record_end(log::Level level, const std::exception& cause) const {
+    log::write_to_file(path_, level, cause.what());
+  }
 
  private:
   std::string path_;
@@ -290,7 +296,7 @@ std::pair<std::optional<ResumePoint>, StateKeptAcrossRollback> plan_rollback(
 // The directory of a run and where it starts.
 struct OpenRun {
   std::unique_ptr<RunDirectory> directory;
-  std::unique_ptr<LogFile> log_file;
+  std::unique_ptr<LogFile> log_file;  // of the main rank
   std::optional<ResumePoint> from;
   bool is_finished = false;
 };
@@ -324,13 +330,8 @@ OpenRun open_run(const RunConfig& config, const TrainRequest& request) {
   return run;
 }
 
-}  // namespace
-
-void run_training(const RunConfig& config, const TrainRequest& request) {
+void train_in(const OpenRun& run, const RunConfig& config, const TrainRequest& request) {
   auto& group = *request.group;
-  group.require_same("config", to_hex(digest(config.resolved)));
-  const auto run = group.main_first("the opening of the run directory on rank 0",
-                                    [&] { return open_run(config, request); });
   const auto& directory = *run.directory;
   const auto& from = run.from;
   group.require_same("checkpoint to resume from",
@@ -368,6 +369,29 @@ void run_training(const RunConfig& config, const TrainRequest& request) {
       rethrow_as_out_of_memory(error);
       throw;
     }
+  }
+}
+
+}  // namespace
+
+void run_training(const RunConfig& config, const TrainRequest& request) {
+  auto& group = *request.group;
+  group.require_same("config", to_hex(digest(config.resolved)));
+  const auto run = group.main_first("the opening of the run directory on rank 0",
+                                    [&] { return open_run(config, request); });
+  const auto record = [&](log::Level level, const std::exception& cause) {
+    if (run.log_file) {
+      run.log_file->record_end(level, cause);
+    }
+  };
+  try {
+    train_in(run, config, request);
+  } catch (const Stopped& stop) {
+    record(log::Level::kWarning, stop);
+    throw;
+  } catch (const std::exception& error) {
+    record(log::Level::kError, error);
+    throw;
   }
 }
 

@@ -59,10 +59,12 @@ class StepFailuresTest : public ::testing::Test {
     return captured.take();
   }
 
-  /// A run that ends with an error.
+  /// A run that ends with an error, which is also the last line of its log.
   static std::string error_of(const RunConfig& config) {
     test::CapturedStderr captured;
     auto message = test::message_of<std::runtime_error>([&] { run_training(config, {}); });
+    const auto log = test::Folder::read(config.run.directory + "/train.log");
+    EXPECT_TRUE(log.ends_with(" error " + message + "\n")) << log;
     return message;
   }
 
