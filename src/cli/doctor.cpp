@@ -23,6 +23,7 @@
 #include "formats/json.h"
 #include "kernels/gpu.h"
 #include "kernels/linear/product.h"
+#include "train/distributed/backends.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -135,6 +136,11 @@ std::vector<std::string> advise(const Diagnosis& found) {
                                             : ", but this LibTorch is a CPU build",
                             ": build with a CUDA LibTorch (LIBTORCH=DIRECTORY scripts/build)"));
   }
+  if (found.gpus > 1 && !train::has_nccl()) {
+    hints.emplace_back(
+        "several GPUs, but this program was built without NCCL, so that each run uses one: install "
+        "the headers of CUDA and NCCL and rebuild");
+  }
   if (found.gpus > 0 && found.machine.memory > 0 && found.machine.cores < 2) {
     hints.emplace_back(
         "a GPU with a single CPU core: data loading may be the bottleneck, give the process more "
@@ -157,7 +163,8 @@ formats::Json as_json(const Diagnosis& found) {
        {{"version", TORCH_VERSION},
         {"folder", libtorch_folder()},
         {"cpu_level", at::get_cpu_capability()},
-        {"cuda", is_cuda_build()}}},
+        {"cuda", is_cuda_build()},
+        {"nccl", train::has_nccl()}}},
       {"cpu",
        {{"model", machine.cpu},
         {"features", machine.features},
@@ -195,9 +202,11 @@ std::string rates(double fp32, double bf16) {
 void print(const Diagnosis& found) {
   const auto& machine = found.machine;
   print_doctor_line("weft", WEFT_VERSION);
-  print_doctor_line(
-      "LibTorch",
-      str_cat(TORCH_VERSION, is_cuda_build() ? " with CUDA, " : " for CPUs, ", libtorch_folder()));
+  print_doctor_line("LibTorch", str_cat(TORCH_VERSION,
+                                        !is_cuda_build()    ? " for CPUs, "
+                                        : train::has_nccl() ? " with CUDA and NCCL, "
+                                                            : " with CUDA, ",
+                                        libtorch_folder()));
   print_doctor_line("CPU", str_cat(machine.cpu.empty() ? "unknown" : machine.cpu,
                                    ", LibTorch computes with ", at::get_cpu_capability()));
   print_doctor_line("features",

@@ -1,7 +1,6 @@
 #include "train/distributed/process_group.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <future>
@@ -10,12 +9,11 @@
 #include <utility>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "train/distributed/backends.h"
 #include "train/distributed/failure_report.h"
 #include "train/distributed/rendezvous.h"
 #include "train/distributed/slices.h"
@@ -25,41 +23,30 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-using Work = c10::intrusive_ptr<c10d::Work>;
 
 constexpr milliseconds kLeaveTime(3000);
 constexpr milliseconds kUnlimited = std::chrono::days(365);
 constexpr milliseconds kNoticeTime(200);
 constexpr int kMessageTag = 0;
-constexpr int kThreads = 4;  // of Gloo: so many calls run at the same time
 
 struct Connections {
   Rendezvous meeting;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;  // null after a failure
+  BackendPtr gloo;       // null after a failure
+  BackendPtr nccl = {};  // null before the first tensor of a GPU
 };
 
 Connections connect(const LaunchEnvironment& environment, milliseconds timeout) {
   const auto meeting = meet(environment, timeout);
   meeting.store->setTimeout(timeout);
-  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  if (std::getenv("GLOO_SOCKET_IFNAME") != nullptr) {
-    options = c10d::ProcessGroupGloo::Options::create_default(timeout);
-  } else {
-    options->devices.push_back(
-        c10d::ProcessGroupGloo::createDeviceForHostname(own_address(environment.host)));
-  }
-  options->threads = kThreads;
-  return {meeting, c10::make_intrusive<c10d::ProcessGroupGloo>(
-                       c10::make_intrusive<c10d::PrefixStore>("gloo", meeting.store),
-                       environment.rank, environment.world_size, options)};
+  return {meeting, connect_gloo(environment, meeting.store, timeout)};
 }
 
 }  // namespace
 
 struct ProcessGroup::Transfer::State {
   at::Tensor slice;
-  at::Tensor buffer;  // what Gloo receives, unless that is the slice
-  Work work;
+  at::Tensor buffer;  // what is received, unless that is the slice
+  WorkPtr work;
 };
 
 struct ProcessGroup::Group : Connections {
@@ -73,9 +60,14 @@ struct ProcessGroup::Group : Connections {
   int rank() const { return environment.rank; }
   int size() const { return environment.world_size; }
 
-  void wait(const Work& work) { wait(work, options.stop_timeout); }
-  void wait(const Work& work, milliseconds stop_timeout);
-  void wait_or_throw(const Work& work, milliseconds stop_timeout);
+  /// Gloo, or NCCL for a tensor of a GPU.
+  c10d::Backend& backend_of(const at::Tensor& slice);
+
+  void wait(const WorkPtr& work, bool is_on_gpu = false) {
+    wait(work, is_on_gpu, options.stop_timeout);
+  }
+  void wait(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout);
+  void wait_or_throw(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout);
   [[noreturn]] void fail(std::string_view operation, const std::string& cause);
   void leave();
 
@@ -103,27 +95,32 @@ struct ProcessGroup::Group : Connections {
   }
 };
 
-void ProcessGroup::Group::wait(const Work& work, milliseconds stop_timeout) {
+c10d::Backend& ProcessGroup::Group::backend_of(const at::Tensor& slice) {
+  if (!slice.is_cuda()) {
+    return *gloo;
+  }
+  if (nccl == nullptr) {
+    nccl = make_nccl(environment, meeting.store);
+  }
+  return *nccl;
+}
+
+void ProcessGroup::Group::wait(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout) {
   const auto begin = Clock::now();
-  wait_or_throw(work, stop_timeout);
+  wait_or_throw(work, is_on_gpu, stop_timeout);
   waited_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// Gloo closes connections only when all of its calls have ended. A call that waits for a rank
 /// which waits for the dead one would take until the timeout; the store tells earlier.
-void ProcessGroup::Group::wait_or_throw(const Work& work, milliseconds stop_timeout) {
+void ProcessGroup::Group::wait_or_throw(const WorkPtr& work,
+                                        bool is_on_gpu,
+                                        milliseconds stop_timeout) {
+  const auto began = Clock::now();
   auto stops_at = Clock::time_point::max();
-  while (true) {
-    try {
-      work->wait(kNoticeTime);
-      return;
-    } catch (const std::exception&) {
-      if (work->isCompleted()) {
-        if (const auto error = work->exception()) {
-          std::rethrow_exception(error);
-        }
-        return;  // completed just after that time
-      }
+  while (!ends_within(kNoticeTime, work, is_on_gpu)) {
+    if (is_on_gpu && Clock::now() - began > options.timeout) {  // Gloo has a timeout of its own
+      throw std::runtime_error(timed_out_after(options.timeout));
     }
     if (stop_requested()) {
       stops_at = std::min(stops_at, Clock::now() + stop_timeout);
@@ -152,7 +149,12 @@ void ProcessGroup::Group::wait_or_throw(const Work& work, milliseconds stop_time
 void ProcessGroup::Group::fail(std::string_view operation, const std::string& cause) {
   // Closes the connections, so that all other ranks fail now and report it. Waits for threads of
   // Gloo that may still be in a call, hence in a thread of its own.
-  std::thread([lost = std::exchange(gloo, nullptr)]() mutable { lost.reset(); }).detach();
+  std::thread([lost = std::exchange(gloo, nullptr), gpus = std::exchange(nccl, nullptr)]() mutable {
+    if (gpus != nullptr) {
+      gpus->abort();
+    }
+    lost.reset();
+  }).detach();
   const bool is_timeout =
       cause.find("imed out") != std::string::npos || cause.find("imeout") != std::string::npos;
   failure = failure_report(
@@ -164,6 +166,9 @@ void ProcessGroup::Group::fail(std::string_view operation, const std::string& ca
 void ProcessGroup::Group::leave() {
   if (gloo == nullptr) {
     return;
+  }
+  if (nccl != nullptr) {
+    nccl->shutdown();
   }
   gloo.reset();
   if (query.valid()) {
@@ -221,6 +226,14 @@ double ProcessGroup::waited_seconds() const { return group_->waited_seconds; }
 
 void ProcessGroup::set_step(int64_t step) { set_reported_step(step); }
 
+void ProcessGroup::require_support(const c10::Device& device) const {
+  if (size() > 1 && device.is_cuda() && !has_nccl()) {
+    throw UserError(
+        "run.device: GPUs on several ranks need NCCL, which this program was built without; build "
+        "it with LibTorch for CUDA and the headers of CUDA and NCCL, or use run.device: cpu");
+  }
+}
+
 void ProcessGroup::require_same(std::string_view what, const std::string& value) {
   const auto values = gather(value);
   const auto other = std::find_if(values.begin(), values.end(),
@@ -246,7 +259,8 @@ ProcessGroup::Transfer ProcessGroup::start_reduce_scatter(const at::Tensor& slic
       sent.push_back(count_of(slice, part, other));
     }
     group_->run("reduce-scatter", [&] {
-      state->work = group_->gloo->alltoall_base(state->buffer, state->slice, received, sent);
+      state->work =
+          group_->backend_of(slice).alltoall_base(state->buffer, state->slice, received, sent);
     });
   }
   return Transfer(std::move(state));
@@ -258,7 +272,7 @@ at::Tensor ProcessGroup::finish_reduce_scatter(Transfer& transfer) {
     return state.slice;
   }
   const at::NoGradGuard no_grad;
-  group_->run("reduce-scatter", [&] { group_->wait(state.work); });
+  group_->run("reduce-scatter", [&] { group_->wait(state.work, state.slice.is_cuda()); });
   return ordered_sum(state.buffer.view({size(), -1}));
 }
 
@@ -276,7 +290,8 @@ ProcessGroup::Transfer ProcessGroup::start_all_gather(const at::Tensor& slice, i
       all.narrow(0, rank() * part, own.numel()).copy_(own);
       own = all.narrow(0, rank() * part, part);
     }
-    group_->run("all-gather", [&] { state->work = group_->gloo->_allgather_base(all, own); });
+    group_->run("all-gather",
+                [&] { state->work = group_->backend_of(slice)._allgather_base(all, own); });
   }
   return Transfer(std::move(state));
 }
@@ -287,7 +302,7 @@ void ProcessGroup::finish_all_gather(Transfer& transfer) {
     return;
   }
   const at::NoGradGuard no_grad;
-  group_->run("all-gather", [&] { group_->wait(state.work); });
+  group_->run("all-gather", [&] { group_->wait(state.work, state.slice.is_cuda()); });
   if (state.buffer.defined()) {
     state.slice.copy_(state.buffer.narrow(0, 0, state.slice.numel()));
   }
@@ -297,7 +312,7 @@ void ProcessGroup::send(const at::Tensor& slice, int to) {
   check_slice(slice);
   group_->run("send", [&] {
     std::vector<at::Tensor> tensors{slice};
-    group_->wait(group_->gloo->send(tensors, to, kMessageTag));
+    group_->wait(group_->backend_of(slice).send(tensors, to, kMessageTag), slice.is_cuda());
   });
 }
 
@@ -305,7 +320,7 @@ void ProcessGroup::receive(const at::Tensor& slice, int from) {
   check_slice(slice);
   group_->run("receive", [&] {
     std::vector<at::Tensor> tensors{slice};
-    group_->wait(group_->gloo->recv(tensors, from, kMessageTag));
+    group_->wait(group_->backend_of(slice).recv(tensors, from, kMessageTag), slice.is_cuda());
   });
 }
 
@@ -346,7 +361,7 @@ void ProcessGroup::broadcast(const at::Tensor& slice) {
   if (size() > 1) {
     group_->run("broadcast", [&] {
       std::vector<at::Tensor> tensors{slice};
-      group_->wait(group_->gloo->broadcast(tensors));
+      group_->wait(group_->backend_of(slice).broadcast(tensors), slice.is_cuda());
     });
   }
 }
@@ -360,7 +375,7 @@ void ProcessGroup::barrier(std::string_view what, MayBeLate may_be_late) {
     const bool waits_for_main = !is_main();
     options.timeout =
         waits_for_main || may_be_late == MayBeLate::kAll ? kUnlimited : group_->options.timeout;
-    group_->wait(group_->gloo->barrier(options), kUnlimited);
+    group_->wait(group_->gloo->barrier(options), false, kUnlimited);
   });
 }
 

@@ -28,10 +28,11 @@ struct ProcessGroupOptions {
   std::chrono::milliseconds stop_timeout = std::chrono::seconds(15);
 };
 
-/// The processes that train together, over c10d and Gloo. All ranks must make the same calls in the
-/// same order, with tensors of the same size and type: Gloo cannot report a difference as an error,
-/// hence `require_same`. With one rank every call returns at once. Calls throw DistributedError
-/// when a rank died (after about 2 s) or did not answer within the timeout. For one thread.
+/// The processes that train together, over c10d with Gloo, for tensors of GPUs with NCCL. All ranks
+/// must make the same calls in the same order, with tensors of the same size and type: c10d cannot
+/// report a difference as an error, hence `require_same`. With one rank every call returns at once.
+/// Calls throw DistributedError when a rank died (after about 2 s) or did not answer within the
+/// timeout. For one thread.
 class ProcessGroup {
  public:
   /// Waits for all ranks. Throws DistributedError if some did not come, UserError if the port is
@@ -47,6 +48,9 @@ class ProcessGroup {
   int size() const;
   int local_size() const;  // ranks on this machine
   bool is_main() const { return rank() == 0; }
+
+  /// Throws UserError unless tensors of the device can be exchanged: those of GPUs need NCCL.
+  void require_support(const c10::Device& device) const;
 
   /// Throws UserError on every rank unless all have the same value: `what` and the values.
   void require_same(std::string_view what, const std::string& value);

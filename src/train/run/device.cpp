@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <sys/resource.h>
 #include <torch/version.h>
 
@@ -15,6 +16,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "models/config/family.h"
+#include "train/distributed/launch_environment.h"
 
 namespace weft::train {
 
@@ -22,6 +24,22 @@ namespace {
 
 bool has_cuda() {
   return at::globalContext().hasCUDA() && at::detail::getCUDAHooks().deviceCount() > 0;
+}
+
+/// Makes the GPU of this rank the current one of this thread.
+c10::Device select_gpu() {
+  const auto environment = read_launch_environment();
+  const int gpus = at::detail::getCUDAHooks().deviceCount();
+  if (environment.local_rank >= gpus) {
+    throw UserError(str_cat("run.device: ", environment.local_world_size,
+                            " ranks on this machine need a GPU each, it has ", gpus,
+                            "; start as many ranks as GPUs, or use the CPU (run.device: cpu)"));
+  }
+  const c10::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(environment.local_rank));
+  if (environment.local_rank > 0) {
+    c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(device);
+  }
+  return device;
 }
 
 /// Whether products are faster in bf16 on CPUs with a feature.
@@ -54,9 +72,9 @@ c10::Device choose_device(DeviceChoice choice) {
             "run.device: cuda, but this machine or LibTorch has no usable GPU; allowed here: auto, "
             "cpu");
       }
-      return at::Device(at::kCUDA, 0);
+      return select_gpu();
     case DeviceChoice::kAuto:
-      return has_cuda() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+      return has_cuda() ? select_gpu() : at::Device(at::kCPU);
   }
   return at::kCPU;
 }

@@ -13,7 +13,8 @@
 
 namespace weft::train {
 
-/// Returns the device to compute on. Throws UserError if CUDA is requested but not available.
+/// Returns the device to compute on; of several GPUs that of this process's local rank. Throws
+/// UserError if CUDA is requested but not available, or if there are fewer GPUs than local ranks.
 c10::Device choose_device(DeviceChoice choice);
 
 /// Sets the number of compute threads of this process: as requested, or all cores, divided among

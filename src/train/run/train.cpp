@@ -211,9 +211,7 @@ void train_from(const RunConfig& config,
                 const std::optional<StateKeptAcrossRollback>& kept) {
   const auto device = choose_device(config.run.device);
   auto& group = *request.group;
-  if (group.size() > 1 && device.is_cuda()) {
-    throw UserError("run.device: training on several ranks needs the CPU, set it to cpu");
-  }
+  group.require_support(device);
   const auto threads = set_threads(config.train.threads, group.local_size());
   const auto precision = choose_precision(
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,

@@ -11,11 +11,14 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/DeviceGuard.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "train/distributed/backends.h"
 #include "train/distributed/forked_ranks.h"
 #include "train/distributed/process_group.h"
 #include "train/distributed/rendezvous.h"
@@ -394,6 +397,58 @@ TEST(ProcessGroup, ExplainsUncaughtExceptions) {
   const auto text = test::contents(directory / "error");
   EXPECT_TRUE(text.starts_with("error: rank 1 at step 3: uncaught exception: size mismatch."))
       << text;
+}
+
+TEST(ProcessGroup, RefusesGpusWithoutNccl) {
+  if (has_nccl()) {
+    GTEST_SKIP() << "this program has NCCL";
+  }
+  const auto results = test::run_in_group(2, [](ProcessGroup& group) {
+    group.require_support(at::kCPU);
+    group.require_support(at::kCUDA);
+    return std::string("accepted");
+  });
+  for (const auto& result : results) {
+    EXPECT_TRUE(result.starts_with("run.device: GPUs on several ranks need NCCL")) << result;
+  }
+  single_process().require_support(at::kCUDA);
+}
+
+// Sums, copies and messages between GPUs have the bits of those between CPUs.
+TEST(ProcessGroup, ExchangesTensorsOfGpus) {
+  constexpr int kRanks = 2;
+  constexpr int64_t kCount = 1000;
+  const auto results = test::run_in_group(kRanks, [](ProcessGroup& group) -> std::string {
+    const int gpus = at::globalContext().hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+    if (gpus < group.size() || !has_nccl()) {
+      return str_cat("needs NCCL and ", group.size(), " GPUs, found ", gpus);
+    }
+    const c10::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(group.rank()));
+    const c10::DeviceGuard guard(device);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      auto slice = numbers(group.rank(), kCount, type).to(device);
+      all_reduce(group, slice);
+      if (!at::equal(slice.cpu(), sum_of_numbers(group.size(), kCount, type))) {
+        return "another sum";
+      }
+    }
+    auto slice = numbers(group.rank(), kCount).to(device);
+    group.broadcast(slice);
+    if (!at::equal(slice.cpu(), numbers(0, kCount))) {
+      return "another broadcast";
+    }
+    slice = numbers(group.rank(), kCount).to(device);
+    if (group.rank() == 1) {
+      group.send(slice, 0);
+    } else {
+      group.receive(slice, 1);
+    }
+    return at::equal(slice.cpu(), numbers(1, kCount)) ? "same" : "another message";
+  });
+  if (results[0].starts_with("needs")) {
+    GTEST_SKIP() << results[0];
+  }
+  EXPECT_EQ(results, repeated(kRanks, "same"));
 }
 
 }  // namespace
