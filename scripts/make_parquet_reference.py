@@ -85,6 +85,7 @@ def write_special_files():
     put("many", {"same": ["same"] * 70_000, "number": pa.array(range(70_000), pa.int32())}, use_dictionary=["same"],
         column_encoding={"number": "DELTA_BINARY_PACKED"}, compression="zstd")
     put("ask", {"text": ["fine film", "", "poor song"]})
+    put("priced", {"Text": ["fine film", "poor song"], "price": [decimal.Decimal("1.25"), None]})
     put("tagged", {"tokens": [["Ada", "met", "Bo"], ["Hi"]], "ner_tags": pa.array([[1, 0, 1], [0]], pa.list_(pa.int64())),
                    "names": [["P", "O", "P"], ["O"]]})
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_lines.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -146,6 +147,25 @@ TEST(TagRun, TakesWordsAsTheyAre) {
   EXPECT_EQ(answer("{\"words\": []}")["tags"], OrderedJson::array());
 }
 
+TEST(TagRun, ReadsTables) {
+  const auto answers = [](const std::string& file, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> command = {"predict", tagger().model(), "--input", file};
+    command.insert(command.end(), options.begin(), options.end());
+    const auto done = test::weft(command);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return test::json_lines<OrderedJson>(done.out);
+  };
+  const auto wanted = answer("{\"text\": \"Ruth saw Oslo.\"}");
+  test::write(tagger().path("ask.csv"), "id,Sentence\n7,Ruth saw Oslo.\n");
+  EXPECT_EQ(answers(tagger().path("ask.csv")).at(0)["entities"], wanted["entities"]);
+  test::write(tagger().path("ask.tsv"), "note\tbody\nx\tRuth saw Oslo.\n");
+  EXPECT_EQ(answers(tagger().path("ask.tsv"), {"--text-column", "body"}).at(0)["entities"],
+            wanted["entities"]);
+  const auto words = answers(WEFT_SOURCE_DIR "/tests/reference/parquet/tagged.parquet");
+  EXPECT_EQ(words.at(0)["words"], (OrderedJson{"Ada", "met", "Bo"}));
+  EXPECT_EQ(words.at(1)["words"], (OrderedJson{"Hi"}));
+}
+
 TEST(TagRun, LongTextsAreSplit) {
   std::string words;
   for (int i = 0; i < 30; ++i) {
@@ -161,7 +181,7 @@ TEST(TagRun, LineWithoutTextIsReportedWithItsLocation) {
   const auto done =
       test::weft({"predict", tagger().model()}, "{\"text\": \"Ada\"}\n{\"txt\": 1}\n");
   EXPECT_EQ(done.status, 2);
-  EXPECT_NE(done.err.find("standard input:2: not a JSON object with \"text\" or \"words\""),
+  EXPECT_NE(done.err.find("standard input:2: no \"text\" and no list of \"words\""),
             std::string::npos)
       << done.err;
 }

@@ -20,7 +20,6 @@
 #include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
-#include "formats/line_reader.h"
 #include "models/directory.h"
 #include "models/sentence.h"
 #include "train/distributed/divided_blocks.h"
@@ -29,49 +28,6 @@ namespace weft::cli {
 namespace {
 
 constexpr std::size_t kEmbedBlock = 1024;  // lines at once: enough to batch texts of similar length
-
-/// Lines of text, or JSON lines {"text": ...}: the first line decides for all.
-class TextLines {
- public:
-  TextLines(const std::string& path, bool is_noop) : lines_(path), are_plain_(is_noop) {}
-
-  std::optional<std::string> next() {
-    for (std::string_view line; lines_.next(line);) {
-      if (lines_.number() == 1) {
-        is_json_ = !are_plain_ && trim(line).starts_with('{');
-      }
-      if (!is_json_) {
-        return std::string(line);
-      }
-      if (!trim(line).empty()) {
-        return text_of(line);
-      }
-      ++blank_;
-    }
-    return std::nullopt;
-  }
-
-  bool has_input() const { return lines_.has_input(); }
-
-  /// Blank lines among JSON lines are no rows; a blank plain line is an empty text.
-  int64_t blank_lines() const { return blank_; }
-
- private:
-  std::string text_of(std::string_view line) const {
-    const auto json = formats::parse_json(line, lines_.location());
-    if (!json.is_object() || !json.contains("text") || !json.at("text").is_string()) {
-      throw formats::Error(str_cat(lines_.location(),
-                                   ": not a JSON object with \"text\", as in {\"text\": \"...\"} "
-                                   "(use --plain for plain lines that begin with a brace)"));
-    }
-    return json.at("text").get<std::string>();
-  }
-
-  formats::LineReader lines_;
-  bool are_plain_;
-  bool is_json_ = false;
-  int64_t blank_ = 0;
-};
 
 models::SentenceModel read_model(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
@@ -166,14 +122,16 @@ at::Tensor vectors_of(const formats::Json& json) {
 void declare_embed(Arguments& arguments) {
   arguments.group("Input")
       .value("input", "FILE",
-             "Input file with one text per line, optionally compressed (.gz, .zst); - (default): "
-             "standard input")
-      .flag("plain", "Treat lines as plain text even if they look like JSON")
+             "Input file with one text or JSON object per line, or a .csv or .tsv table, each "
+             "optionally compressed (.gz, .zst), or a .parquet table; - (default): standard input")
+      .flag("plain", "Treat lines as plain text even if they look like JSON or a table")
       .value("prompt", "TEXT", "Text put before every input text")
       .value("max-length", "N",
              "Maximum tokens per text, including special tokens; longer texts are truncated")
-      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
-      .group("Output")
+      .value("language", "NAME",
+             "Language of the texts, for models with language embeddings (xlm)");
+  declare_columns(arguments, false);
+  arguments.group("Output")
       .value("output", "FILE", "Output file; - (default): standard output")
       .value("format", "FORMAT", "jsonl (default), tsv or safetensors (one tensor `embeddings`)")
       .value("pooling", "HOW",
@@ -192,8 +150,9 @@ int run_embed(std::vector<std::string> raw) {
   Arguments arguments(
       {.usage = "weft embed MODEL [--input FILE|-] [--output FILE|-] [options]",
        .description =
-           "Computes sentence embeddings: reads lines of text, or JSON lines {\"text\": ...}, and "
-           "writes one vector for each, in the same order. MODEL is a sentence-transformers "
+           "Computes sentence embeddings: reads lines of text, JSON lines {\"text\": ...} or a "
+           "table, and writes one vector for each, in the same order. MODEL is a "
+           "sentence-transformers "
            "directory (its pooling, maximum length and normalization are used) or any encoder.",
        .examples = {"echo 'A man plays a guitar.' | weft embed pretrained/minilm",
                     "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
@@ -209,7 +168,9 @@ int run_embed(std::vector<std::string> raw) {
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
-  TextLines lines(arguments.get("input", "-"), arguments.has("plain"));
+  const auto input =
+      open_input(arguments.get("input", "-"), line_format(arguments, LineFormat::kDetected));
+  const auto columns = read_columns(arguments, *input);
   std::vector<std::string> texts;
   train::DividedBlocks blocks(*group);
   const auto embed_block = [&] {
@@ -219,10 +180,10 @@ int run_embed(std::vector<std::string> raw) {
       texts.clear();
     }
   };
-  while (auto line = lines.next()) {
+  for (InputRow row; input->next(row);) {
     throw_if_stopped("embedding");
-    texts.push_back(*std::move(line));
-    if (texts.size() == kEmbedBlock || !lines.has_input()) {
+    texts.push_back(request_of(row, columns).text);
+    if (texts.size() == kEmbedBlock || !input->has_input()) {
       embed_block();
     }
   }
@@ -231,7 +192,7 @@ int run_embed(std::vector<std::string> raw) {
   embedder.report(*group);
   if (writer) {
     writer->commit();
-    RequestCounts::report_blank("embed", lines.blank_lines());
+    RequestCounts::report_blank("embed", input->blank_lines());
   }
   return 0;
 }

@@ -115,17 +115,6 @@ class TextPredictor : public RowPredictor {
   int64_t without_mask_ = 0;
 };
 
-RequestColumns read_columns(const Arguments& arguments) {
-  RequestColumns columns;
-  if (arguments.has("text-column")) {
-    columns.text = arguments.get("text-column");
-  }
-  if (arguments.has("text-pair-column")) {
-    columns.text_pair = arguments.get("text-pair-column");
-  }
-  return columns;
-}
-
 /// The texts or images of the command line, else those of --input.
 std::unique_ptr<InputReader> input_of(const Arguments& arguments,
                                       bool reads_images,
@@ -147,7 +136,7 @@ std::unique_ptr<InputReader> input_of(const Arguments& arguments,
   if (reads_images && path != "-" && !formats::table_kind(path)) {
     return input_of_images({path});
   }
-  return open_input(path, arguments.has("plain"));
+  return open_input(path, line_format(arguments, LineFormat::kJson));
 }
 
 std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
@@ -164,14 +153,14 @@ std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
   if (models::head_of(model.options()).classifies_tokens) {
     return make_tag_predictor(
         *loaded.model, *loaded.tokenizer,
-        {.attention_layers = options.attention_layers, .language = options.language});
+        {.attention_layers = options.attention_layers, .language = options.language},
+        columns_to_tag(arguments, input));
   }
-  auto columns = read_columns(arguments);
-  if (models::reads_images(model.options()) && !columns.text) {
-    columns.text = arguments.has("plain") ? "text" : "image";
+  std::optional<std::string> column;
+  if (models::reads_images(model.options())) {
+    column = arguments.has("plain") ? "text" : "image";
   }
-  columns = columns_of(input, columns, arguments.get("input", "-"));
-  return std::make_unique<TextPredictor>(loaded, options, columns);
+  return std::make_unique<TextPredictor>(loaded, options, read_columns(arguments, input, column));
 }
 
 /// Answers block by block. A block ends early when the writer of a pipe makes us wait, so that each
@@ -212,12 +201,10 @@ void declare_predict(Arguments& arguments) {
              "(.gz, .zst), or a .parquet table; for image models also an image, a folder or a file "
              "of images; - (default): JSON lines from standard input")
       .flag("plain", "Treat lines of the input as plain text (for image models: paths)")
-      .value("text-column", "NAME",
-             "Column (key) with the text (default: text, sentence1 or sentence)")
-      .value("text-pair-column", "NAME",
-             "Column (key) with the second text (default: text_pair or sentence2, if present)")
-      .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
-      .group("Output")
+      .value("language", "NAME",
+             "Language of the texts, for models with language embeddings (xlm)");
+  declare_columns(arguments, true);
+  arguments.group("Output")
       .value("output", "FILE",
              "Output file; .csv, .tsv and .jsonl files also get the row number and the columns of "
              "the input; - (default): JSON lines to standard output")

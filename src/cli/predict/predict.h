@@ -42,10 +42,14 @@ class RowPredictor {
   virtual void report(train::ProcessGroup& group) = 0;
 };
 
-/// Tags the words of {"text"} or {"words"}: {"words", "tags", "scores", "entities"}. Model and
-/// tokenizer must outlive it.
+/// Tags the words of {"words"} or {"tokens"}, else those of a text: {"words", "tags", "scores",
+/// "entities"}. Model and tokenizer must outlive it.
 std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
                                                  const data::Tokenizer& tokenizer,
-                                                 inference::TagPredictOptions options);
+                                                 inference::TagPredictOptions options,
+                                                 RequestColumns columns);
+
+/// Those of the texts to tag; none if the input is a table with lists of words.
+RequestColumns columns_to_tag(const Arguments& arguments, const InputReader& input);
 
 }  // namespace weft::cli

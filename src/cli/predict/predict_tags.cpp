@@ -16,7 +16,12 @@ namespace {
 
 using formats::Json;
 
-/// A line of the input: its words, and the text that offsets refer to.
+const std::vector<std::string>& word_keys() {
+  static const std::vector<std::string> keys = {"words", "tokens"};
+  return keys;
+}
+
+/// A row of the input: its words, and the text that offsets refer to.
 struct Sentence {
   std::vector<data::TextWord> words;
   std::string text;
@@ -33,19 +38,34 @@ Sentence sentence_of_words(const Json& list, const std::string& place) {
   return {.words = data::join_words(words), .text = join(words, " ")};
 }
 
-Sentence read_sentence(const InputRow& row) {
-  const auto& fields = row.fields;
-  for (const auto* key : {"words", "tokens"}) {
-    if (fields.contains(key) && fields[key].is_array()) {
-      return sentence_of_words(fields[key], row.location);
+/// A list; in a field of a table it is JSON. Null: there is none.
+Json list_of(const Json& fields, const std::string& key) {
+  const auto found = fields.find(key);
+  if (found == fields.end()) {
+    return {};
+  }
+  if (found->is_string()) {
+    auto list = Json::parse(found->get<std::string>(), nullptr, false);
+    return list.is_array() ? list : Json();
+  }
+  return found->is_array() ? *found : Json();
+}
+
+Sentence read_sentence(const InputRow& row, const RequestColumns& columns) {
+  if (!columns.text) {
+    for (const auto& key : word_keys()) {
+      if (const auto list = list_of(row.fields, key); !list.is_null()) {
+        return sentence_of_words(list, row.location);
+      }
+    }
+    if (!row.fields.contains("text") || !row.fields["text"].is_string()) {
+      throw formats::Error(
+          str_cat(row.location,
+                  ": no \"text\" and no list of \"words\", as in {\"text\": \"...\"} or "
+                  "{\"words\": [\"...\"]}"));
     }
   }
-  if (!fields.contains("text") || !fields["text"].is_string()) {
-    throw formats::Error(str_cat(row.location,
-                                 ": not a JSON object with \"text\" or \"words\", as in {\"text\": "
-                                 "\"...\"} or {\"words\": [\"...\"]}"));
-  }
-  const auto content = fields["text"].get<std::string>();
+  const auto content = request_of(row, columns).text;
   return {.words = data::split_words(content), .text = content};
 }
 
@@ -60,12 +80,14 @@ class TagPredictor : public RowPredictor {
  public:
   TagPredictor(models::Model& model,
                const data::Tokenizer& tokenizer,
-               inference::TagPredictOptions options)
+               inference::TagPredictOptions options,
+               RequestColumns columns)
       : model_(model),
         tokenizer_(tokenizer),
         labels_(model.options().labels),
         scheme_(labels_),
         options_(std::move(options)),
+        columns_(std::move(columns)),
         nothing_(std::find(labels_.begin(), labels_.end(), "O") == labels_.end() ? Json()
                                                                                  : Json("O")) {}
 
@@ -73,7 +95,7 @@ class TagPredictor : public RowPredictor {
     std::vector<Sentence> sentences;
     std::vector<std::vector<std::string>> words;
     for (const InputRow& row : rows) {
-      sentences.push_back(read_sentence(row));
+      sentences.push_back(read_sentence(row, columns_));
       auto& list = words.emplace_back();
       for (const auto& word : sentences.back().words) {
         list.push_back(word.text);
@@ -148,6 +170,7 @@ class TagPredictor : public RowPredictor {
   std::vector<std::string> labels_;
   metrics::TagScheme scheme_;
   inference::TagPredictOptions options_;
+  RequestColumns columns_;
   Json nothing_;  // tag of a word that the tokenizer drops
   int64_t split_ = 0;
 };
@@ -156,8 +179,18 @@ class TagPredictor : public RowPredictor {
 
 std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
                                                  const data::Tokenizer& tokenizer,
-                                                 inference::TagPredictOptions options) {
-  return std::make_unique<TagPredictor>(model, tokenizer, std::move(options));
+                                                 inference::TagPredictOptions options,
+                                                 RequestColumns columns) {
+  return std::make_unique<TagPredictor>(model, tokenizer, std::move(options), std::move(columns));
+}
+
+RequestColumns columns_to_tag(const Arguments& arguments, const InputReader& input) {
+  const auto there = input.table_columns();
+  const bool has_words = std::ranges::any_of(word_keys(), [&](const auto& key) {
+    return std::find(there.begin(), there.end(), key) != there.end();
+  });
+  return has_words && !arguments.has("text-column") ? RequestColumns{}
+                                                    : read_columns(arguments, input);
 }
 
 }  // namespace weft::cli

@@ -19,6 +19,25 @@ namespace {
 
 using formats::Json;
 
+bool is_readable(const std::string& path, formats::TableKind kind, const std::string& column) {
+  try {
+    const formats::TableReader reader(path, kind, {column}, {.lists = {column}});
+    return true;
+  } catch (const formats::Error& error) {
+    log::warning(str_cat("[input] not passed on: ", error.what()));
+    return false;
+  }
+}
+
+/// Of Parquet some types are unknown.
+std::vector<std::string> readable_columns(const std::string& path, formats::TableKind kind) {
+  auto columns = formats::read_column_names(path, kind);
+  if (kind == formats::TableKind::kParquet) {
+    std::erase_if(columns, [&](const auto& name) { return !is_readable(path, kind, name); });
+  }
+  return columns;
+}
+
 /// The columns that occur once: a name that occurs twice can only be reported if it is asked for.
 std::vector<std::string> distinct(const std::vector<std::string>& columns) {
   std::vector<std::string> found;
@@ -31,7 +50,7 @@ std::vector<std::string> distinct(const std::vector<std::string>& columns) {
 class TableInput : public InputReader {
  public:
   TableInput(const std::string& path, formats::TableKind kind)
-      : header_(formats::read_column_names(path, kind)),
+      : header_(readable_columns(path, kind)),
         columns_(distinct(header_)),
         reader_(path, kind, columns_, {.lists = columns_}) {}
 
@@ -58,11 +77,14 @@ class TableInput : public InputReader {
 
 class LineInput : public InputReader {
  public:
-  LineInput(const std::string& path, bool is_plain) : lines_(path), is_plain_(is_plain) {}
+  LineInput(const std::string& path, LineFormat format) : lines_(path), format_(format) {}
 
   bool next(InputRow& row) override {
     for (std::string_view line; lines_.next(line);) {
-      if (is_plain_) {
+      if (format_ == LineFormat::kDetected) {
+        format_ = trim(line).starts_with('{') ? LineFormat::kJson : LineFormat::kPlain;
+      }
+      if (format_ == LineFormat::kPlain) {
         row = {.fields = {{"text", line}}, .location = lines_.location()};
         return true;
       }
@@ -89,7 +111,7 @@ class LineInput : public InputReader {
   }
 
   formats::LineReader lines_;
-  bool is_plain_;
+  LineFormat format_;
   int64_t blank_ = 0;
 };
 
@@ -179,12 +201,16 @@ std::string text_at(const InputRow& row, const std::string& key) {
 
 }  // namespace
 
-std::unique_ptr<InputReader> open_input(const std::string& path, bool is_plain) {
+std::unique_ptr<InputReader> open_input(const std::string& path, LineFormat format) {
   const auto kind = formats::table_kind(path);
-  if (!is_plain && kind && *kind != formats::TableKind::kJsonl) {
+  if (format != LineFormat::kPlain && kind && *kind != formats::TableKind::kJsonl) {
     return std::make_unique<TableInput>(path, *kind);
   }
-  return std::make_unique<LineInput>(path, is_plain);
+  return std::make_unique<LineInput>(path, format);
+}
+
+LineFormat line_format(const Arguments& arguments, LineFormat otherwise) {
+  return arguments.has("plain") ? LineFormat::kPlain : otherwise;
 }
 
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts) {
@@ -195,13 +221,31 @@ std::unique_ptr<InputReader> input_of_images(const std::vector<std::string>& pat
   return std::make_unique<ImageInput>(paths);
 }
 
-RequestColumns columns_of(const InputReader& input,
-                          RequestColumns columns,
-                          const std::string& path) {
+void declare_columns(Arguments& arguments, bool are_pairs) {
+  arguments.value("text-column", "NAME",
+                  "Column (key) with the text (default: text, sentence1 or sentence)");
+  if (are_pairs) {
+    arguments.value(
+        "text-pair-column", "NAME",
+        "Column (key) with the second text (default: text_pair or sentence2, if present)");
+  }
+}
+
+RequestColumns read_columns(const Arguments& arguments,
+                            const InputReader& input,
+                            const std::optional<std::string>& text) {
+  RequestColumns columns{.text = text};
+  if (arguments.has("text-column")) {
+    columns.text = arguments.get("text-column");
+  }
+  if (arguments.has("text-pair-column")) {
+    columns.text_pair = arguments.get("text-pair-column");
+  }
   const auto there = input.table_columns();
   if (there.empty()) {
     return columns;
   }
+  const auto path = arguments.get("input");
   const auto& usual = data::default_text_columns();
   if (!columns.text && !formats::first_column(usual, there)) {
     throw formats::Error(str_cat(path, ": no column ", join(usual, " or "), ", choose one of ",

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/verb.h"
 #include "formats/image.h"
 #include "formats/json.h"
 #include "inference/predict.h"
@@ -36,10 +37,18 @@ class InputReader {
   virtual bool has_input() const { return true; }
 };
 
-/// Opens a csv, tsv or parquet table, otherwise JSON lines; `-` is JSON lines from standard input.
-/// Blank lines are no rows, as in other readers of such files, so predictions match rows.
-/// `is_plain`: each line is a text, also a blank one.
-std::unique_ptr<InputReader> open_input(const std::string& path, bool is_plain);
+enum class LineFormat {
+  kJson,      // an object per line; blank lines are no rows, as in other readers of such files
+  kPlain,     // a text per line, also a blank one
+  kDetected,  // kJson if the first line begins with a brace, else kPlain
+};
+
+/// Opens a csv, tsv or parquet table, unless lines are plain, otherwise lines; `-` is standard
+/// input. Warns about columns of a table that cannot be read.
+std::unique_ptr<InputReader> open_input(const std::string& path, LineFormat format);
+
+/// `--plain`, else `otherwise`.
+LineFormat line_format(const Arguments& arguments, LineFormat otherwise);
 
 /// Texts of the command line.
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts);
@@ -47,17 +56,21 @@ std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts);
 /// Image files, folders of images, and IDX, CIFAR or pixel files. Throws data::Error.
 std::unique_ptr<InputReader> input_of_images(const std::vector<std::string>& paths);
 
+/// Declares `--text-column`, and `--text-pair-column` if the command reads pairs.
+void declare_columns(Arguments& arguments, bool are_pairs);
+
 /// Columns (keys) of the texts; nullopt: those that training finds by default.
 struct RequestColumns {
-  std::optional<std::string> text;
-  std::optional<std::string> text_pair;
+  std::optional<std::string> text = std::nullopt;
+  std::optional<std::string> text_pair = std::nullopt;
   bool is_of_table = false;  // the columns were looked up in the header
 };
 
-/// Looks up the columns of a table that were not named. Throws data::Error if there are none.
-RequestColumns columns_of(const InputReader& input,
-                          RequestColumns columns,
-                          const std::string& path);
+/// The columns that options name, else `text`; those of a table are looked up. Throws data::Error
+/// if it does not have them.
+RequestColumns read_columns(const Arguments& arguments,
+                            const InputReader& input,
+                            const std::optional<std::string>& text = std::nullopt);
 
 /// The text, pair or image of a row. Throws formats::Error naming the row.
 inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns);

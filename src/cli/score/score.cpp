@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/predict/output_writer.h"
+#include "cli/predict/request_reader.h"
 #include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "cli/verbs.h"
@@ -243,8 +244,10 @@ std::vector<ScoreGroup> score_groups(const Arguments& arguments) {
   if (arguments.has("data") && !arguments.has("task")) {
     throw UsageError("weft score: --data replaces the data of a --task FILE");
   }
-  if (arguments.has("delimiter") && !sources.empty() && sources[0] != "--input") {
-    throw UsageError("weft score: --delimiter works only with --input; a task file has its own");
+  for (const std::string name : {"delimiter", "plain", "text-column"}) {
+    if (arguments.has(name) && !sources.empty() && sources[0] != "--input") {
+      throw UsageError("weft score: --" + name + " works only with --input");
+    }
   }
   if (arguments.has("word-count") && arguments.has("task")) {
     throw UsageError(
@@ -256,11 +259,9 @@ std::vector<ScoreGroup> score_groups(const Arguments& arguments) {
   if (arguments.has("table")) {
     throw UsageError("weft score: --table works only with --task FILE");
   }
-  const auto delimiter =
-      arguments.has("delimiter") ? std::optional(arguments.get("delimiter")) : std::nullopt;
   std::vector<ScoreGroup> asked;
-  asked.push_back({"", arguments.has("text") ? open_texts(arguments.all("text"))
-                                             : open_items(arguments.get("input", "-"), delimiter)});
+  asked.push_back(
+      {"", arguments.has("text") ? open_texts(arguments.all("text")) : open_items(arguments)});
   return asked;
 }
 
@@ -282,14 +283,16 @@ Json score_json_of(const TaskMetrics& metrics) {
 void declare_score(Arguments& arguments) {
   arguments.group("Input")
       .value("input", "FILE",
-             "Input file with JSON lines, optionally compressed (.gz, .zst); - (default): standard "
-             "input")
+             "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed "
+             "(.gz, .zst), or a .parquet table; - (default): standard input")
+      .flag("plain", "Treat lines of the input as texts to score")
       .value("task", "FILE",
              "Task file (configs/score/*.yaml) with the tables and prompt templates; may be a glob "
              "pattern and may be repeated")
       .value("data", "FILE", "Tables to use instead of those in the task file; may be repeated")
-      .value("text", "FILE", "File with one text to score as a whole; may be repeated")
-      .group("Output")
+      .value("text", "FILE", "File with one text to score as a whole; may be repeated");
+  declare_columns(arguments, false);
+  arguments.group("Output")
       .flag("table", "Write the metrics as a table with one row per task, instead of JSON lines")
       .value("output", "FILE", "Output file; - (default): standard output")
       .group("Likelihood")
@@ -344,7 +347,8 @@ int run_score(std::vector<std::string> raw) {
                 "       weft score --hypotheses FILE --references FILE [options]",
        .description =
            "Computes log-likelihoods of texts and choices, following the conventions of "
-           "lm-evaluation-harness. Reads JSON lines. {\"context\", \"choices\": [...], \"label\"} "
+           "lm-evaluation-harness. Reads JSON lines or a table. {\"context\", \"choices\": [...], "
+           "\"label\"} "
            "gives {\"log_probabilities\", \"prediction\"}; {\"context\", \"continuation\"} gives "
            "{\"log_probability\", \"is_greedy\"}; {\"text\"} gives the log-probability of the "
            "whole text. The output of `weft generate --n-best` can be scored as well. The last "
@@ -368,8 +372,8 @@ int run_score(std::vector<std::string> raw) {
       throw UsageError("weft score: --hypotheses are compared without a model: omit '" +
                        arguments.positional()[0] + "'");
     }
-    for (const std::string name : {"input", "task", "data", "table", "text", "delimiter",
-                                   "unconditional", "word-count", "batch-tokens"}) {
+    for (const std::string name : {"input", "plain", "text-column", "task", "data", "table", "text",
+                                   "delimiter", "unconditional", "word-count", "batch-tokens"}) {
       if (arguments.has(name)) {
         throw UsageError("weft score: --" + name + " needs a model, --hypotheses does not use one");
       }

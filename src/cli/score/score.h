@@ -20,10 +20,9 @@ class ScoreItemReader {
   virtual bool next(inference::ScoreItem& item) = 0;
 };
 
-/// Opens JSON lines: {"context", "choices", "label"}, {"context", "continuation"}, {"text"}, or the
-/// output of `weft generate --n-best`. `-`: standard input.
-std::unique_ptr<ScoreItemReader> open_items(const std::string& path,
-                                            const std::optional<std::string>& delimiter);
+/// Opens --input: JSON lines or a table with {"context", "choices", "label"}, {"context",
+/// "continuation"} or {"text"}, the output of `weft generate --n-best`, or plain lines.
+std::unique_ptr<ScoreItemReader> open_items(const Arguments& arguments);
 
 /// Opens the table rows that a task file describes; `data`: replaces the task's data, if not empty.
 std::unique_ptr<ScoreItemReader> open_task(const std::string& task,

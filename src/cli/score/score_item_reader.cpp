@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <utility>
 
 #include "base/file.h"
 #include "base/string_util.h"
+#include "cli/predict/request_reader.h"
 #include "cli/score/score.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
@@ -13,27 +15,49 @@ namespace {
 using formats::Json;
 using inference::ScoreItem;
 
-class JsonItems : public ScoreItemReader {
+/// In a table all fields are text: lists are JSON, and labels numbers.
+Json typed_fields(Json fields) {
+  for (const auto* key : {"choices", "label"}) {
+    if (fields.contains(key) && fields[key].is_string()) {
+      if (auto value = Json::parse(fields[key].get<std::string>(), nullptr, false);
+          !value.is_discarded()) {
+        fields[key] = std::move(value);
+      }
+    }
+  }
+  return fields;
+}
+
+/// Rows of JSON lines, of a table or of plain lines.
+class RowItems : public ScoreItemReader {
  public:
-  JsonItems(const std::string& path, std::optional<std::string> delimiter)
-      : lines_(path), delimiter_(std::move(delimiter)) {}
+  explicit RowItems(const Arguments& arguments)
+      : rows_(open_input(arguments.get("input", "-"), line_format(arguments, LineFormat::kJson))) {
+    const auto there = rows_->table_columns();
+    is_table_ = !there.empty();
+    const bool has_prompts = std::ranges::any_of(
+        there, [](const auto& name) { return name == "context" || name == "prompt"; });
+    if (!has_prompts || arguments.has("text-column")) {
+      text_ = read_columns(arguments, *rows_).text;
+    }
+    if (arguments.has("delimiter")) {
+      delimiter_ = arguments.get("delimiter");
+    }
+  }
 
   bool next(ScoreItem& item) override {
-    std::string_view raw;
-    do {
-      if (!lines_.next(raw)) {
-        return false;
-      }
-    } while (trim(raw).empty());
-    const auto line = formats::parse_json(raw, lines_.location());
+    if (!rows_->next(row_)) {
+      return false;
+    }
+    const auto line = is_table_ ? typed_fields(std::move(row_.fields)) : std::move(row_.fields);
+    const auto text = text_.value_or("text");
     item = {};
     item.delimiter = delimiter_;
-    if (line.is_object() && line.contains("text") && !line.contains("n_best")) {
-      item.text = text_of(line, "text");
+    if (text_ || (line.contains(text) && !line.contains("n_best"))) {
+      item.text = text_of(line, text);
       return true;
     }
-    item.context =
-        text_of(line, line.is_object() && line.contains("prompt") ? "prompt" : "context");
+    item.context = text_of(line, line.contains("prompt") ? "prompt" : "context");
     if (line.contains("continuation")) {
       item.choices = {text_of(line, "continuation")};
     } else if (line.contains("n_best")) {
@@ -46,7 +70,7 @@ class JsonItems : public ScoreItemReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw formats::Error(str_cat(lines_.location(), ": ", message,
+    throw formats::Error(str_cat(row_.location, ": ", message,
                                  ", as in {\"context\": \"...\", \"choices\": [\"...\", \"...\"], "
                                  "\"label\": 0}"));
   }
@@ -90,8 +114,11 @@ class JsonItems : public ScoreItemReader {
     }
   }
 
-  formats::LineReader lines_;
+  std::unique_ptr<InputReader> rows_;
+  bool is_table_ = false;
+  std::optional<std::string> text_;  // column of whole texts, if it was named or found in a table
   std::optional<std::string> delimiter_;
+  InputRow row_;
 };
 
 class TaskItems : public ScoreItemReader {
@@ -166,9 +193,8 @@ class TextItems : public ScoreItemReader {
 
 }  // namespace
 
-std::unique_ptr<ScoreItemReader> open_items(const std::string& path,
-                                            const std::optional<std::string>& delimiter) {
-  return std::make_unique<JsonItems>(path, delimiter);
+std::unique_ptr<ScoreItemReader> open_items(const Arguments& arguments) {
+  return std::make_unique<RowItems>(arguments);
 }
 
 std::unique_ptr<ScoreItemReader> open_task(const std::string& path,

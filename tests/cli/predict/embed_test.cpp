@@ -66,6 +66,28 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
       << broken.err;
 }
 
+TEST(Embed, ReadsTables) {
+  const test::TemporaryDirectory folder;
+  test::write(folder / "rows.csv", "id,text,note\n1,dog,\"a, b\"\n2,,c\n");
+  test::write(folder / "lines.txt", "dog\n\n");
+  const auto vectors = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {"embed", kEmbedModel, "--input"};
+    command.insert(command.end(), options.begin(), options.end());
+    const auto done = test::weft(command);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return done.out;
+  };
+  const auto wanted = vectors({folder / "lines.txt"});
+  EXPECT_EQ(vectors({folder / "rows.csv"}), wanted);
+  EXPECT_EQ(test::json_lines<json>(vectors({folder / "rows.csv", "--plain"})).size(), 3U);
+  test::write(folder / "rows.tsv", "body\tid\ndog\t1\n\t2\n");
+  EXPECT_EQ(vectors({folder / "rows.tsv", "--text-column", "body"}), wanted);
+  const auto missing = test::weft({"embed", kEmbedModel, "--input", folder / "rows.tsv"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_NE(missing.err.find("choose one of 'body', 'id' with --text-column"), std::string::npos)
+      << missing.err;
+}
+
 TEST(Embed, WritesTensorsAndTables) {
   const test::TemporaryDirectory folder;
   const auto path = folder / "vectors.safetensors";

@@ -46,6 +46,16 @@ TEST(PredictInput, AMissingSecondTextIsReported) {
             std::string::npos);
 }
 
+TEST(PredictInput, AColumnThatCannotBeReadIsNotPassedOn) {
+  const auto done = predicted({"--input", WEFT_SOURCE_DIR "/tests/reference/parquet/priced.parquet",
+                               "--output", test::pair_runs().path("priced.csv")});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.err.find("not passed on: "), std::string::npos) << done.err;
+  EXPECT_NE(done.err.find("column 'price': decimal numbers"), std::string::npos) << done.err;
+  EXPECT_TRUE(test::contents(test::pair_runs().path("priced.csv"))
+                  .starts_with("row,Text,label,score,scores.bad,scores.good\n1,fine film,"));
+}
+
 TEST(PredictOutput, ATableHasRowNumberAndColumnsOfTheInput) {
   test::write(test::pair_runs().path("ask.csv"),
               "id,text,text_pair\nx7,fine film,play\nx8,poor film,play\n");

@@ -63,6 +63,28 @@ TEST_F(Score, SpaceBetweenIsTheContinuations) {
   EXPECT_NEAR(line("The cat", " ran"), line("The cat", "ran"), 1e-6);
 }
 
+TEST_F(Score, TablesAndPlainLinesAreAsJsonLines) {
+  const auto wanted = lines({}, kQuestions);
+  test::write(decoder_.file("rows.csv"),
+              "label,context,choices\n0,The cat,\"[\"\"sat on it\"\", \"\"ran\"\"]\"\n"
+              "2,\"A dog \",\"[\"\"ran\"\", \"\"sat there\"\", \"\"slept\"\"]\"\n");
+  EXPECT_EQ(lines({"--input", decoder_.file("rows.csv")}), wanted);
+  test::write(decoder_.file("rows.tsv"), "context\tcontinuation\nThe cat\tran\n");
+  EXPECT_EQ(lines({"--input", decoder_.file("rows.tsv")}),
+            lines({}, "{\"context\": \"The cat\", \"continuation\": \"ran\"}\n"));
+  const auto text = lines({}, "{\"text\": \"The cat sat.\"}\n");
+  test::write(decoder_.file("rows.tsv"), "id\tbody\n1\tThe cat sat.\n");
+  EXPECT_EQ(lines({"--input", decoder_.file("rows.tsv"), "--text-column", "body"}), text);
+  EXPECT_EQ(lines({"--plain"}, "The cat sat.\n"), text);
+  test::write(decoder_.file("rows.csv"), "label,context,choices\n0,The cat,sat or ran\n");
+  EXPECT_NE(error({decoder_.path(), "--input", decoder_.file("rows.csv")})
+                .find("rows.csv:2: no list of \"choices\""),
+            std::string::npos);
+  EXPECT_NE(error({decoder_.path(), "--text", "a.txt", "--plain"})
+                .find("--plain works only with --input"),
+            std::string::npos);
+}
+
 TEST_F(Score, TextsHavePerplexities) {
   test::write(decoder_.file("text.txt"), "The cat sat on it.\nIt ran.\n");
   const auto found = lines({"--text", decoder_.file("text.txt")});
