@@ -60,16 +60,16 @@ printf 'model: {preset: bert-tiny\ndim: [\n' > broken.yaml
 mkdir folder
 
 # The command line.
-ends 2 '' 'Usage: weft VERB'
-refused "unknown verb 'trian', did you mean 'train'?" trian spam.yaml
+ends 2 '' 'Usage: weft COMMAND'
+refused "unknown command 'trian', did you mean 'train'?" trian spam.yaml
 refused "unknown option '--verison', did you mean '--version'?" --verison
 refused 'too few arguments, must be: weft train CONFIG' train
 refused "unknown option '--outptu', did you mean '--output'?" train spam.yaml --outptu other
 refused "unknown option '--epochs'; keys of the config are set with --set KEY=VALUE" train spam.yaml --epochs 3
 refused 'must be key=value, as in' train spam.yaml --set train.optimizer.lr
 refused '2 arguments, too many' evaluate spam data/spam/test.tsv
-for verb in $("$weft" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-  works "Usage: weft $verb" "$verb" --help
+for command in $("$weft" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+  works "Usage: weft $command" "$command" --help
 done
 
 # Configs.

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "config/section.h"
 #include "formats/json.h"
 #include "train/run/run_config.h"

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "config/reference.h"
 #include "config/section.h"
 #include "train/run/run_config.h"

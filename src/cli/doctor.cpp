@@ -18,8 +18,8 @@
 
 #include "base/machine.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/environment_defaults.h"
-#include "cli/verbs.h"
 #include "formats/json.h"
 #include "kernels/gpu.h"
 #include "kernels/linear/product.h"

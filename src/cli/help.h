@@ -7,7 +7,7 @@
 
 namespace weft::cli {
 
-/// Help text of a verb, besides its options.
+/// Help text of a command, besides its options.
 struct HelpText {
   std::string usage;                  // `weft train CONFIG [options]`
   std::string description;            // one or two sentences

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/model_output.h"
-#include "cli/verbs.h"
 #include "data/tokenizer.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/config/family.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/string_util.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "config/section.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"

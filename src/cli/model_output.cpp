@@ -131,14 +131,14 @@ formats::DType read_dtype(const Arguments& arguments) {
                            {"fp16", formats::DType::kF16}});
 }
 
-std::string read_output(const Arguments& arguments, const std::string& verb) {
+std::string read_output(const Arguments& arguments, const std::string& command) {
   auto output = arguments.get("output");
   if (output.empty()) {
-    throw UsageError(str_cat("weft ", verb, ": --output DIR is required"));
+    throw UsageError(str_cat("weft ", command, ": --output DIR is required"));
   }
   if (fs::exists(output) && (!fs::is_directory(output) || !fs::is_empty(output))) {
-    throw UsageError(
-        str_cat("weft ", verb, ": --output: '", output, "' exists and is not an empty directory"));
+    throw UsageError(str_cat("weft ", command, ": --output: '", output,
+                             "' exists and is not an empty directory"));
   }
   return output;
 }

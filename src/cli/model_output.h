@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "formats/safetensors.h"
 #include "models/model.h"
 
@@ -13,7 +13,7 @@ namespace weft::cli {
 formats::DType read_dtype(const Arguments& arguments);
 
 /// `--output DIR`, which must be new or empty. Throws UsageError.
-std::string read_output(const Arguments& arguments, const std::string& verb);
+std::string read_output(const Arguments& arguments, const std::string& command);
 
 /// Fills a working directory next to `output`, then moves it into place atomically.
 void write_directory(const std::string& output,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "train/distributed/launch_environment.h"
 #include "train/distributed/process_group.h"
 
@@ -16,7 +16,7 @@ namespace weft::cli {
 std::unique_ptr<train::ProcessGroup> join_ranks(const train::LaunchEnvironment& launch,
                                                 std::chrono::milliseconds timeout);
 
-/// The same for a verb that uses a model, whose threads it sets: `--threads`, or the ranks of a
+/// The same for a command that uses a model, whose threads it sets: `--threads`, or the ranks of a
 /// machine divide its cores. Throws UserError if the command line is not the same on all ranks.
 std::unique_ptr<train::ProcessGroup> join_ranks(const Arguments& arguments,
                                                 const std::vector<std::string>& command_line);

@@ -13,9 +13,9 @@
 #include "base/machine.h"
 #include "base/stop.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/predict/output_writer.h"
-#include "cli/verbs.h"
 #include "config/section.h"
 #include "train/step/out_of_memory.h"
 
@@ -30,19 +30,19 @@ constexpr int kStopped = 143;
 
 void print_help() {
   const auto width = help_width();
-  std::cout << "Weft " WEFT_VERSION ": trains transformers.\n\nUsage: weft VERB [arguments]\n";
+  std::cout << "Weft " WEFT_VERSION ": trains transformers.\n\nUsage: weft COMMAND [arguments]\n";
   std::string group;
-  for (const auto& verb : verbs()) {
-    if (verb.group != group) {
-      std::cout << "\n" << verb.group << ":\n";
-      group = verb.group;
+  for (const auto& command : commands()) {
+    if (command.group != group) {
+      std::cout << "\n" << command.group << ":\n";
+      group = command.group;
     }
-    std::cout << wrap_lines(help_row(verb.name, 12, verb.summary), width) << "\n";
+    std::cout << wrap_lines(help_row(command.name, 12, command.summary), width) << "\n";
   }
   std::cout << "\nExamples:\n"
                "  weft train configs/quickstart_pretrain.yaml\n"
                "  echo '{\"text\": \"You won a prize\"}' | weft predict runs/quickstart/spam\n\n"
-               "weft VERB --help: arguments of a verb; --help-all: with all options\n";
+               "weft COMMAND --help: arguments of a command; --help-all: with all options\n";
 }
 
 struct Option {
@@ -50,15 +50,15 @@ struct Option {
 };
 const std::vector<Option> kProgramOptions = {{"--help"}, {"--version"}};
 
-const Verb& find_verb(const std::string& name) {
-  return find_entry(verbs(), name, "weft: unknown verb");
+const Command& find_command(const std::string& name) {
+  return find_entry(commands(), name, "weft: unknown command");
 }
 
-int run_verb(std::vector<std::string> arguments) {
+int run_command(std::vector<std::string> arguments) {
   if (arguments.empty() || arguments[0] == "help" || arguments[0] == "--help" ||
       arguments[0] == "-h") {
     if (arguments.size() > 1) {
-      return find_verb(arguments[1]).run({"--help"});
+      return find_command(arguments[1]).run({"--help"});
     }
     print_help();
     return arguments.empty() ? kUser : kDone;
@@ -70,9 +70,9 @@ int run_verb(std::vector<std::string> arguments) {
   if (arguments[0].starts_with('-')) {
     find_entry(kProgramOptions, arguments[0], "weft: unknown option");
   }
-  const auto& verb = find_verb(arguments[0]);
+  const auto& command = find_command(arguments[0]);
   arguments.erase(arguments.begin());
-  const int status = verb.run(std::move(arguments));
+  const int status = command.run(std::move(arguments));
   flush_output();
   return status;
 }
@@ -113,7 +113,7 @@ std::string message_of(const std::exception& error) {
 
 int guarded(std::vector<std::string> arguments) {
   try {
-    return run_verb(std::move(arguments));
+    return run_command(std::move(arguments));
   } catch (const config::Error& error) {
     print_config_errors(error);
     return kUser;

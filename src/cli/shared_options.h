@@ -5,7 +5,7 @@
 
 #include <c10/core/Device.h>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "models/inference.h"
 
 namespace weft::cli {
@@ -16,7 +16,7 @@ c10::Device read_device(const Arguments& arguments);
 /// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);
 
-/// Declares `--threads`, `--precision`, `--int8` and `--device`, shared by the inference verbs.
+/// Declares `--threads`, `--precision`, `--int8` and `--device`, shared by the inference commands.
 void declare_inference(Arguments& arguments);
 
 /// Throws UsageError, UserError if there is no such device.

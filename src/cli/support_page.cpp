@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/string_util.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "objectives/objective_registry.h"

@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "formats/safetensors.h"
 #include "models/weights/tensors.h"
 #include "support/config.h"
@@ -59,7 +59,7 @@ TEST(Adapters, ImportReportsAMissingBase) {
 }
 
 // Adapters are not complete models: the error explains how to merge them.
-TEST(Adapters, VerbsNameTheImportThatMergesThem) {
+TEST(Adapters, CommandsNameTheImportThatMergesThem) {
   const test::Folder folder;
   folder.write("x.tsv", "label\ttext\n1\ta\n");
   const auto adapter = kAdapterReference + "adapter";

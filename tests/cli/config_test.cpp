@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "config/reference.h"
 #include "support/folder.h"
 #include "train/run/run_config.h"
@@ -95,7 +95,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return testing::internal::GetCapturedStdout();
 }
 
-TEST(ConfigVerb, ChecksAndCreatesNothing) {
+TEST(ConfigCommand, ChecksAndCreatesNothing) {
   const test::Folder folder;
   const std::string path = write_config(folder);
   EXPECT_EQ(output_of({"check", path}), path + ": ok\n");
@@ -106,7 +106,7 @@ TEST(ConfigVerb, ChecksAndCreatesNothing) {
             "--set run.seed=-1: run.seed: -1, must be an integer >= 0");
 }
 
-TEST(ConfigVerb, ShowsAConfigThatReadsBackToTheSame) {
+TEST(ConfigCommand, ShowsAConfigThatReadsBackToTheSame) {
   const test::Folder folder;
   const std::string shown =
       output_of({"show", write_config(folder), "--set", "train.optimizer.lr=3e-4"});
@@ -114,7 +114,7 @@ TEST(ConfigVerb, ShowsAConfigThatReadsBackToTheSame) {
   EXPECT_EQ(output_of({"show", folder.write("shown.yaml", shown)}), shown);
 }
 
-TEST(ConfigVerb, ExplainsKeys) {
+TEST(ConfigCommand, ExplainsKeys) {
   EXPECT_NE(output_of({"explain", "train.optimizer.lr"}).find("type: number > 0\n"),
             std::string::npos);
   EXPECT_NE(output_of({"explain"}).find("  run.keep.best "), std::string::npos);
@@ -125,7 +125,7 @@ TEST(ConfigVerb, ExplainsKeys) {
       "config explain: unknown key 'train.optimizer.lrr', did you mean 'train.optimizer.lr'?");
 }
 
-TEST(ConfigVerb, RefusesWhatItDoesNotKnow) {
+TEST(ConfigCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(message_of<UsageError>([] {
               run_config({"chek", "a"});
             }),

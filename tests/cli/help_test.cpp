@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/string_util.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace weft::cli {
 namespace {
@@ -15,22 +15,22 @@ namespace {
 std::string help_of(std::vector<std::string> words,
                     const std::string& option,
                     const char* columns) {
-  const auto& verb = find_entry(verbs(), words.front(), "help_test");
+  const auto& command = find_entry(commands(), words.front(), "help_test");
   words.erase(words.begin());
   words.push_back(option);
   ::setenv("COLUMNS", columns, 1);
   testing::internal::CaptureStdout();
-  EXPECT_EQ(verb.run(words), 0);
+  EXPECT_EQ(command.run(words), 0);
   ::unsetenv("COLUMNS");
   return testing::internal::GetCapturedStdout();
 }
 
-std::vector<std::vector<std::string>> commands() {
+std::vector<std::vector<std::string>> command_lines() {
   std::vector<std::vector<std::string>> all = {{"data", "split"},        {"tokenizer", "train"},
                                                {"tokenizer", "encode"},  {"tokenizer", "decode"},
                                                {"tokenizer", "inspect"}, {"tokenizer", "bench"}};
-  for (const auto& verb : verbs()) {
-    all.push_back({verb.name});
+  for (const auto& command : commands()) {
+    all.push_back({command.name});
   }
   return all;
 }
@@ -48,7 +48,7 @@ TEST(Help, CommandIsNamedByItsUsage) {
 }
 
 TEST(Help, FitsTwoScreensAndTheWidth) {
-  for (const auto& command : commands()) {
+  for (const auto& command : command_lines()) {
     for (const auto* columns : {"60", "100"}) {
       const auto text = help_of(command, "--help", columns);
       const auto lines = split(text, '\n');
@@ -82,7 +82,7 @@ TEST(Help, DescriptionsKeepTheirLines) {
 }
 
 TEST(Help, GroupsKeepTheirFirstPlace) {
-  Arguments arguments({"weft verb", "", {"weft verb"}}, 0, 0);
+  Arguments arguments({"weft command", "", {"weft command"}}, 0, 0);
   arguments.group("First").flag("a-flag", "").group("Second", HelpLevel::kHelpAll);
   arguments.flag("b-flag", "").group("First").flag("c-flag", "");
   testing::internal::CaptureStdout();

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "formats/json.h"
 #include "formats/safetensors.h"
 #include "models/config/family.h"

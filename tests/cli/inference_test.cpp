@@ -63,10 +63,10 @@ const Classifier& classifier() {
 const std::vector<std::vector<std::string>> kWays = {
     {}, {"--precision", "bf16"}, {"--int8"}, {"--int8", "--precision", "bf16"}};
 
-test::ProcessResult asked(const std::string& verb,
+test::ProcessResult asked(const std::string& command,
                           const std::vector<std::string>& rest,
                           const std::vector<std::string>& way) {
-  std::vector<std::string> all = {verb, classifier().model()};
+  std::vector<std::string> all = {command, classifier().model()};
   all.insert(all.end(), rest.begin(), rest.end());
   all.insert(all.end(), way.begin(), way.end());
   return test::weft(all);

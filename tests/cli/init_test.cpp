@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/commands.h"
 #include "cli/init/column_choice.h"
-#include "cli/verbs.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "train/run/run_config.h"

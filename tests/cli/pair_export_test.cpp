@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "support/folder.h"
 
 namespace weft::cli {

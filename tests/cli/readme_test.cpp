@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -47,7 +47,7 @@ TEST(Readme, BeginsWithTheTwoCommands) {
   EXPECT_EQ(lines[1], "scripts/test");
 }
 
-TEST(Readme, VerbsAndTheirOptionsExist) {
+TEST(Readme, CommandsAndTheirOptionsExist) {
   int commands = 0;
   for (const auto& line : shell_lines()) {
     for (const auto& words : matches(line, "(?:^|\\| |&& )weft ([^|&]*)")) {
@@ -79,12 +79,12 @@ TEST(Readme, ScriptsAndFilesExist) {
   }
 }
 
-TEST(Readme, EveryVerbHasAnExampleInItsHelp) {
-  for (const auto& verb : verbs()) {
-    const auto help = test::weft({verb.name, "--help"});
-    EXPECT_EQ(help.status, 0) << verb.name << ": " << help.err;
-    EXPECT_NE(help.out.find("weft " + verb.name), std::string::npos) << verb.name;
-    EXPECT_TRUE(help.err.empty()) << verb.name << ": " << help.err;
+TEST(Readme, EveryCommandHasAnExampleInItsHelp) {
+  for (const auto& command : commands()) {
+    const auto help = test::weft({command.name, "--help"});
+    EXPECT_EQ(help.status, 0) << command.name << ": " << help.err;
+    EXPECT_NE(help.out.find("weft " + command.name), std::string::npos) << command.name;
+    EXPECT_TRUE(help.err.empty()) << command.name << ": " << help.err;
   }
 }
 

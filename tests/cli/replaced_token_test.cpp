@@ -35,7 +35,7 @@ class ReplacedToken : public ::testing::Test {
   test::TemporaryDirectory directory_;
 };
 
-TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryVerb) {
+TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryCommand) {
   const auto trained = weft("train " + kReplacedTokenConfig + kOnOurTexts +
                             "--set train.duration='2 steps' --set train.schedule.warmup='1 steps' "
                             "--set train.threads=1 --set train.precision=fp32 "

@@ -6,7 +6,7 @@
 
 namespace weft::test {
 
-/// What a verb printed: one JSON value a line.
+/// What a command printed: one JSON value a line.
 template <class Json>
 std::vector<Json> json_lines(const std::string& text) {
   std::vector<Json> lines;

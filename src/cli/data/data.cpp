@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "batching/model_inputs.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "config/section.h"
 #include "data/data_loader.h"
 #include "data/store/store_file.h"

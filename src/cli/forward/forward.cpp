@@ -8,8 +8,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/command.h"
+#include "cli/commands.h"
 #include "models/directory.h"
 #include "models/weights/tensors.h"
 #include "models/weights/weight_layout.h"

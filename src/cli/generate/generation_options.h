@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "data/tokenizer.h"
 #include "inference/generate.h"
 

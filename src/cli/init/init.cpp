@@ -6,8 +6,8 @@
 
 #include "base/file.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/init/draft.h"
-#include "cli/verbs.h"
 #include "models/directory.h"
 
 namespace weft::cli {

@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 
 namespace weft::cli {
 

@@ -7,10 +7,10 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/predict/predict.h"
 #include "cli/ranks.h"
 #include "cli/shared_options.h"
-#include "cli/verbs.h"
 #include "formats/json.h"
 #include "metrics/metric.h"
 #include "train/step/evaluate.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "formats/json.h"
 #include "train/step/evaluate_directory.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "cli/command.h"
 #include "cli/predict/predict.h"
-#include "cli/verb.h"
 
 namespace weft::cli {
 

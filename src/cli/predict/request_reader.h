@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "formats/image.h"
 #include "formats/json.h"
 #include "inference/predict.h"
@@ -83,8 +83,8 @@ class RequestCounts {
   void sum(train::ProcessGroup& group);
   /// Warns about empty texts, and about texts without a second one for a model of pairs.
   void report(bool is_of_pairs) const;
-  /// Warns about blank lines; `verb` as in the log.
-  static void report_blank(std::string_view verb, int64_t lines);
+  /// Warns about blank lines; `command` as in the log.
+  static void report_blank(std::string_view command, int64_t lines);
 
  private:
   int64_t requests_ = 0;

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/runs/run_summary.h"
-#include "cli/verbs.h"
 #include "config/section.h"
 #include "objectives/objective_registry.h"
 

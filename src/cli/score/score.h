@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "formats/json.h"
 #include "inference/score_task.h"
 

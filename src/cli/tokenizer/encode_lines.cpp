@@ -257,9 +257,9 @@ void decode_lines(const data::Tokenizer& tokenizer) {
   });
 }
 
-std::string required_model(const Arguments& arguments, const std::string& verb) {
+std::string required_model(const Arguments& arguments, const std::string& command) {
   if (!arguments.has("model")) {
-    throw UsageError(str_cat("weft tokenizer ", verb, ": --model MODEL is required"));
+    throw UsageError(str_cat("weft tokenizer ", command, ": --model MODEL is required"));
   }
   return arguments.get("model");
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "data/tokenizer.h"
 
 namespace weft::cli {
@@ -22,7 +22,7 @@ void encode_lines(const data::Tokenizer& tokenizer, const EncodeSettings& settin
 void decode_lines(const data::Tokenizer& tokenizer);
 
 /// Path given by `--model`, as accepted by load_tokenizer. Throws UsageError if missing.
-std::string required_model(const Arguments& arguments, const std::string& verb);
+std::string required_model(const Arguments& arguments, const std::string& command);
 
 /// `weft tokenizer bench`: measures how fast one thread tokenizes the lines of files.
 int run_tokenizer_bench(const std::vector<std::string>& arguments);

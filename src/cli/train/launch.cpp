@@ -21,8 +21,8 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "base/system_calls.h"
-#include "cli/verb.h"
-#include "cli/verbs.h"
+#include "cli/command.h"
+#include "cli/commands.h"
 
 namespace weft::cli {
 
@@ -204,9 +204,9 @@ Launch read_launch(const Arguments& parsed, std::vector<std::string> command) {
     throw UsageError(
         "weft launch: no command after --, must be: weft launch --ranks N -- train CONFIG");
   }
-  std::vector<Verb> startable;
-  std::copy_if(verbs().begin(), verbs().end(), std::back_inserter(startable),
-               [](const Verb& verb) { return verb.runs_on_ranks; });
+  std::vector<Command> startable;
+  std::copy_if(commands().begin(), commands().end(), std::back_inserter(startable),
+               [](const Command& each) { return each.runs_on_ranks; });
   find_entry(startable, command[1], "weft launch: --");
   Launch launch{.command = std::move(command)};
   launch.ranks = static_cast<int>(parsed.integer("ranks", 1, 1, 1024));

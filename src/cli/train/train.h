@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 #include "train/run/run_config.h"
 
 namespace weft::cli {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "formats/safetensors.h"
 #include "models/weights/tensors.h"
 #include "support/config.h"
@@ -20,7 +20,7 @@ using test::Tensors;
 
 const std::string kForwardReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/models/";
 
-/// Runs the verb on a reference model; the inputs may be changed first.
+/// Runs the command on a reference model; the inputs may be changed first.
 struct Case {
   explicit Case(std::string model)
       : name(std::move(model)),

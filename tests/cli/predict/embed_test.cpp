@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/verbs.h"
+#include "cli/commands.h"
 #include "formats/safetensors.h"
 #include "models/weights/tensors.h"
 #include "support/config.h"

@@ -1,4 +1,4 @@
-#include "cli/verbs.h"
+#include "cli/commands.h"
 
 #include <gtest/gtest.h>
 
@@ -7,16 +7,16 @@
 namespace weft::cli {
 namespace {
 
-TEST(Verbs, HelpOfEachShowsAnExample) {
-  for (const auto& verb : verbs()) {
-    const auto done = test::weft({verb.name, "--help"});
-    EXPECT_EQ(done.status, 0) << verb.name << ": " << done.err;
-    EXPECT_NE(done.out.find("Usage: weft " + verb.name), std::string::npos) << verb.name;
-    EXPECT_NE(done.out.find("Examples:\n  "), std::string::npos) << verb.name;
+TEST(Commands, HelpOfEachShowsAnExample) {
+  for (const auto& command : commands()) {
+    const auto done = test::weft({command.name, "--help"});
+    EXPECT_EQ(done.status, 0) << command.name << ": " << done.err;
+    EXPECT_NE(done.out.find("Usage: weft " + command.name), std::string::npos) << command.name;
+    EXPECT_NE(done.out.find("Examples:\n  "), std::string::npos) << command.name;
   }
 }
 
-TEST(Verbs, RareOptionsAreInHelpAll) {
+TEST(Commands, RareOptionsAreInHelpAll) {
   const auto help = test::weft({"generate", "--help"}).out;
   EXPECT_NE(help.find("\nSampling:\n"), std::string::npos) << help;
   EXPECT_EQ(help.find("--bad-word"), std::string::npos) << help;
@@ -27,20 +27,20 @@ TEST(Verbs, RareOptionsAreInHelpAll) {
   EXPECT_EQ(all.find("--help-all shows"), std::string::npos) << all;
 }
 
-TEST(Verbs, HelpListsAll) {
+TEST(Commands, HelpListsAll) {
   const auto done = test::weft({"help"});
   EXPECT_EQ(done.status, 0);
-  for (const auto& verb : verbs()) {
-    const auto group = done.out.find("\n" + verb.group + ":\n");
-    ASSERT_NE(group, std::string::npos) << verb.group;
-    EXPECT_NE(done.out.find("\n  " + verb.name + " ", group), std::string::npos) << verb.name;
+  for (const auto& command : commands()) {
+    const auto group = done.out.find("\n" + command.group + ":\n");
+    ASSERT_NE(group, std::string::npos) << command.group;
+    EXPECT_NE(done.out.find("\n  " + command.name + " ", group), std::string::npos) << command.name;
   }
 }
 
-TEST(Verbs, MistypedVerbGetsTheRightOne) {
+TEST(Commands, MistypedCommandGetsTheRightOne) {
   const auto done = test::weft({"trian"});
   EXPECT_EQ(done.status, 2);
-  EXPECT_EQ(done.err.rfind("error: weft: unknown verb 'trian', did you mean 'train'?", 0), 0U)
+  EXPECT_EQ(done.err.rfind("error: weft: unknown command 'trian', did you mean 'train'?", 0), 0U)
       << done.err;
 }
 
@@ -60,7 +60,7 @@ TEST(Arguments, ConfigKeysAreNoOptions) {
 }
 
 TEST(Arguments, KeepRepeatedValuesWithCommasWhole) {
-  Arguments arguments({"weft verb", "", {"weft verb"}}, 0, 1);
+  Arguments arguments({"weft command", "", {"weft command"}}, 0, 1);
   arguments.value("set", "K=V", "").flag("quick", "");
   ASSERT_TRUE(arguments.parse({"--set", "a=[1,2]", "file", "--set=b=3", "--quick"}));
   EXPECT_EQ(arguments.all("set"), (std::vector<std::string>{"a=[1,2]", "b=3"}));
@@ -69,11 +69,11 @@ TEST(Arguments, KeepRepeatedValuesWithCommasWhole) {
 }
 
 TEST(Arguments, RefuseWrongNumbersAndCounts) {
-  Arguments arguments({"weft verb", "", {"weft verb"}}, 0, 0);
+  Arguments arguments({"weft command", "", {"weft command"}}, 0, 0);
   arguments.value("count", "N", "");
   ASSERT_TRUE(arguments.parse({"--count", "12x"}));
   EXPECT_THROW(arguments.integer("count", 1, 0, 100), UsageError);
-  Arguments strict({"weft verb", "", {"weft verb"}}, 1, 1);
+  Arguments strict({"weft command", "", {"weft command"}}, 1, 1);
   EXPECT_THROW(strict.parse({}), UsageError);
 }
 

@@ -1,4 +1,4 @@
-#include "cli/verbs.h"
+#include "cli/commands.h"
 
 namespace weft::cli {
 
@@ -12,8 +12,8 @@ constexpr bool kOnRanks = true;
 
 }  // namespace
 
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> table{
+const std::vector<Command>& commands() {
+  static const std::vector<Command> table{
       {kTrain, "init", "write a config for a task after looking at the data", run_init},
       {kTrain, "train", "pretrain or fine-tune a model from a config", run_train, kOnRanks},
       {kTrain, "launch", "train or use a model on several ranks, of one or several machines",

@@ -1,4 +1,4 @@
-#include "cli/verb.h"
+#include "cli/command.h"
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +27,7 @@ struct Arguments::State {
   cxxopts::Options options{"weft", ""};
   cxxopts::ParseResult result;
   std::vector<std::string> names{"help", "help-all"};
-  std::string verb;
+  std::string command;
   std::vector<OptionGroup> groups{{.title = "Options"}};
   std::size_t group = 0;  // of the next option
 
@@ -40,7 +40,7 @@ struct Arguments::State {
 namespace {
 
 template <class Number>
-Number parsed(const std::string& verb,
+Number parsed(const std::string& command,
               const std::string& name,
               const std::string& value,
               Number min,
@@ -49,8 +49,8 @@ Number parsed(const std::string& verb,
   const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (failure != std::errc{} || end != value.data() + value.size() ||
       !(number >= min && number <= max)) {
-    throw UsageError(str_cat("weft ", verb, ": --", name, ": '", value, "' is not a number from ",
-                             min, " to ", max));
+    throw UsageError(str_cat("weft ", command, ": --", name, ": '", value,
+                             "' is not a number from ", min, " to ", max));
   }
   return number;
 }
@@ -95,7 +95,7 @@ Arguments::Arguments(HelpText help, std::size_t min, std::size_t max)
       help_(std::move(help)),
       min_positional_(min),
       max_positional_(max) {
-  state_->verb = command_of(help_.usage);
+  state_->command = command_of(help_.usage);
   state_->options.set_width(help_width());
   state_->add()("h,help", "Show this help");
   state_->add()("help-all", "Show all options");
@@ -138,7 +138,7 @@ void Arguments::print_help(bool shows_all) const {
   }
   if (hidden_options > 0) {
     std::cout << "\n"
-              << wrap_lines(str_cat("weft ", state_->verb, " --help-all shows ",
+              << wrap_lines(str_cat("weft ", state_->command, " --help-all shows ",
                                     counted(hidden_options, "more option"), ": ", join(hidden)),
                             help_width())
               << "\n";
@@ -167,7 +167,7 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
   try {
     state_->result = state_->options.parse(static_cast<int>(raw.size()), raw.data());
   } catch (const cxxopts::exceptions::exception& failure) {
-    throw UsageError(str_cat("weft ", state_->verb, ": ", failure.what()));
+    throw UsageError(str_cat("weft ", state_->command, ": ", failure.what()));
   }
   const bool shows_all = state_->result.count("help-all") > 0;
   if (shows_all || state_->result.count("help") > 0) {
@@ -182,21 +182,22 @@ bool Arguments::parse(const std::vector<std::string>& arguments) {
       const auto word = name.substr(0, name.find('='));
       const auto near = nearest_option(word, state_->names);
       const bool has_config_keys = std::ranges::find(state_->names, "set") != state_->names.end();
-      throw UsageError(str_cat("weft ", state_->verb, ": unknown option '", argument, "'",
+      throw UsageError(str_cat("weft ", state_->command, ": unknown option '", argument, "'",
                                near.empty() ? "" : ", did you mean '--" + near + "'?",
                                near.empty()
                                    ? str_cat(has_config_keys ? "; keys of the config are set with "
                                                                "--set KEY=VALUE"
                                                              : "",
-                                             ", see `weft ", state_->verb, " --help-all`")
+                                             ", see `weft ", state_->command, " --help-all`")
                                    : ""));
     }
     positional_.push_back(argument);
   }
   if (positional_.size() < min_positional_ || positional_.size() > max_positional_) {
-    throw UsageError(str_cat(
-        "weft ", state_->verb, ": ", counted(static_cast<int64_t>(positional_.size()), "argument"),
-        ", ", positional_.size() < min_positional_ ? "too few" : "too many", ": ", help_.usage));
+    throw UsageError(str_cat("weft ", state_->command, ": ",
+                             counted(static_cast<int64_t>(positional_.size()), "argument"), ", ",
+                             positional_.size() < min_positional_ ? "too few" : "too many", ": ",
+                             help_.usage));
   }
   return true;
 }
@@ -221,11 +222,11 @@ int64_t Arguments::integer(const std::string& name,
                            int64_t fallback,
                            int64_t min,
                            int64_t max) const {
-  return has(name) ? parsed<int64_t>(state_->verb, name, get(name), min, max) : fallback;
+  return has(name) ? parsed<int64_t>(state_->command, name, get(name), min, max) : fallback;
 }
 
 double Arguments::number(const std::string& name, double fallback, double min, double max) const {
-  return has(name) ? parsed<double>(state_->verb, name, get(name), min, max) : fallback;
+  return has(name) ? parsed<double>(state_->command, name, get(name), min, max) : fallback;
 }
 
 std::size_t Arguments::find_choice(const std::string& name,
@@ -241,7 +242,7 @@ std::size_t Arguments::find_choice(const std::string& name,
 }
 
 void Arguments::fail(const std::string& message) const {
-  throw UsageError(str_cat("weft ", state_->verb, ": ", message));
+  throw UsageError(str_cat("weft ", state_->command, ": ", message));
 }
 
 void reject_name(std::string_view where,

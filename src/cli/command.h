@@ -14,26 +14,26 @@
 
 namespace weft::cli {
 
-/// One verb of the command line. verbs.cpp has the table of all; each verb is implemented in a file
-/// `<verb>.cpp` and declared in verbs.h.
-struct Verb {
+/// One command of the command line. commands.cpp has the table of all; each is implemented in a
+/// file `<command>.cpp` and declared in commands.h.
+struct Command {
   std::string group;  // title of its part of `weft help`
   std::string name;
   std::string summary;  // one line of `weft help`
   int (*run)(
-      std::vector<std::string> arguments);  // without program and verb; returns the exit status
+      std::vector<std::string> arguments);  // without program and command; returns the exit status
   bool runs_on_ranks = false;               // `weft launch` can start it
 };
 
-/// A command line error: `weft VERB: what was found, what is allowed`.
+/// A command line error: `weft COMMAND: what was found, what is allowed`.
 class UsageError : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// Arguments of a verb, parsed by cxxopts. `--help` and `--help-all` are always available and use
-/// the width of the terminal. Unknown options are rejected with the nearest valid one. Values are
-/// not split at commas.
+/// Arguments of a command, parsed by cxxopts. `--help` and `--help-all` are always available and
+/// use the width of the terminal. Unknown options are rejected with the nearest valid one. Values
+/// are not split at commas.
 class Arguments {
  public:
   /// `min` and `max` count the positional arguments.
@@ -50,7 +50,7 @@ class Arguments {
                    const std::string& placeholder,
                    const std::string& help);
 
-  /// Returns false if help was requested (and printed): the verb returns 0. Throws UsageError.
+  /// Returns false if help was requested (and printed): the command returns 0. Throws UsageError.
   bool parse(const std::vector<std::string>& arguments);
 
   bool has(const std::string& name) const;
@@ -79,7 +79,7 @@ class Arguments {
                           const std::string& word,
                           const std::vector<std::string>& words) const;
   const std::vector<std::string>& positional() const { return positional_; }
-  /// Throws UsageError `weft VERB: message`.
+  /// Throws UsageError `weft COMMAND: message`.
   [[noreturn]] void fail(const std::string& message) const;
 
  private:

@@ -3,12 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/verb.h"
+#include "cli/command.h"
 
 namespace weft::cli {
 
-/// All verbs, in the order in which `weft help` shows them.
-const std::vector<Verb>& verbs();
+/// All commands, in the order in which `weft help` shows them.
+const std::vector<Command>& commands();
 
 int run_init(std::vector<std::string> arguments);
 int run_compare(std::vector<std::string> arguments);
