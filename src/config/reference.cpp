@@ -39,14 +39,12 @@ std::string reference_name_of(KeyType type) {
       return "map of config keys, each with a list of values";
     case KeyType::kSection:
       return "section";
+    case KeyType::kNamedSections:
+      return "map of sections";
     case KeyType::kSectionList:
       return "list of sections";
   }
   return {};
-}
-
-bool is_reference_section(const Declaration& key) {
-  return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
 }
 
 /// Whether `key` is a direct child of `section`, as `model.attention.heads` of `model.attention`.
@@ -84,7 +82,7 @@ std::string reference_explained(const Declarations& declarations, const Declarat
   }
   std::vector<const Declaration*> below;
   for (const auto& other : declarations.keys) {
-    if (is_reference_section(key) && is_directly_below(other, key)) {
+    if (key.is_section() && is_directly_below(other, key)) {
       below.push_back(&other);
     }
   }
@@ -170,7 +168,7 @@ std::string default_of(const Declaration& key) {
   if (key.is_required) {
     return "required";
   }
-  if (is_reference_section(key)) {
+  if (key.is_section()) {
     return "";
   }
   return key.other_defaults.empty() ? key.default_value
@@ -191,6 +189,9 @@ std::string type_of(const Declaration& key) {
   }
   if (!key.unit.empty()) {
     result += str_cat(" (", key.unit, ")");
+  }
+  if (key.may_be_list) {
+    result += ", or a list of them";
   }
   if (key.is_nullable) {
     result += key.type == KeyType::kDuration ? ", or never" : ", or null";

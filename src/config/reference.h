@@ -23,6 +23,7 @@ enum class KeyType {
   kNamedNumbers,  // one of `choices`, or a map of numbers
   kGrid,          // a map of dotted keys, each with a list of values
   kSection,
+  kNamedSections,  // by any name
   kSectionList,
 };
 
@@ -38,9 +39,15 @@ struct Declaration {
   std::string help = {};
   std::string unit = {};
   std::string only_if = {};
+  bool may_be_list = false;    // a section or a list of them
   bool is_of_variant = false;  // declared in a section of Section::only_with
   Range range = {};
   std::vector<std::string> choices = {};
+
+  bool is_section() const {
+    return type == KeyType::kSection || type == KeyType::kNamedSections ||
+           type == KeyType::kSectionList;
+  }
 };
 
 /// Declarations of a config, in reading order; a section comes before its keys.

@@ -5,10 +5,6 @@ namespace weft::config {
 
 namespace {
 
-bool is_page_section(const Declaration& key) {
-  return key.type == KeyType::kSection || key.type == KeyType::kSectionList;
-}
-
 /// Escapes a Markdown table cell: `|` would end it.
 std::string cell(std::string_view content) {
   std::string result;
@@ -21,7 +17,7 @@ std::string cell(std::string_view content) {
 std::string row(const Declaration& key) {
   const std::string name(split(key.path, '.').back());
   std::string value = key.is_required ? "required" : "`" + key.default_value + "`";
-  if (is_page_section(key) && !key.is_required) {
+  if (key.is_section() && !key.is_required) {
     value.clear();
   } else if (!key.other_defaults.empty()) {
     value += str_cat(" (", key.other_defaults, ")");
@@ -55,7 +51,7 @@ std::string reference_page(const Declarations& declarations) {
       "level\n\n";
   page += table(declarations, "");
   for (const auto& key : declarations.keys) {
-    if (!is_page_section(key)) {
+    if (!key.is_section()) {
       continue;
     }
     const bool is_list = key.type == KeyType::kSectionList;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -65,6 +66,8 @@ Json schema_of(const Declaration& key) {
       return {{"type", "object"}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
     case KeyType::kSection:
       return empty_map();
+    case KeyType::kNamedSections:
+      return {{"type", "object"}, {"additionalProperties", {{"type", "object"}}}};
     case KeyType::kSectionList:
       return {{"type", "array"}, {"items", empty_map()}};
   }
@@ -99,8 +102,7 @@ Json annotated(const Declaration& key) {
   about += key.unit.empty() ? "" : str_cat(" In ", key.unit, ".");
   about += key.only_if.empty() ? "" : str_cat(" Only ", condition_of(key), ".");
   schema["description"] = about;
-  const bool has_default = key.type != KeyType::kSection && key.type != KeyType::kSectionList;
-  if (has_default && !key.is_required) {
+  if (!key.is_section() && !key.is_required) {
     schema["default"] = schema_default_of(key);
   }
   return schema;
@@ -128,6 +130,15 @@ std::string json_schema(const Declarations& declarations) {
     map["properties"][name] = annotated(key);
     if (key.is_required && key.only_if.empty()) {
       map["required"].push_back(name);
+    }
+  }
+  for (const auto& key : declarations.keys) {
+    if (key.may_be_list) {
+      const auto words = split(key.path, '.');
+      Json& whole = parent_map(root, words)["properties"][std::string(words.back())];
+      Json item = std::exchange(whole, {{"description", whole["description"]}});
+      item.erase("description");
+      whole["anyOf"] = {item, {{"type", "array"}, {"items", item}, {"minItems", 1}}};
     }
   }
   return root.dump(2) + "\n";

@@ -46,6 +46,7 @@ struct KeySpec {
   Range range = {};            // numbers only
   bool is_required = false;
   std::string_view only_if = "";  // condition for the key to exist: "type: polynomial"
+  bool may_be_list = false;       // of a section: `sections` reads the key as well
   bool suggests_nearest = false;  // of a choice: the error does so even if the list is short
 };
 

@@ -36,6 +36,7 @@ void declare_section(const Section::State& state,
   declaration.is_required = spec.is_required;
   declaration.help = spec.help;
   declaration.only_if = state.only_if(spec);
+  declaration.may_be_list = spec.may_be_list;
   state.declarations->add(std::move(declaration));
 }
 
@@ -111,7 +112,11 @@ std::vector<Section> Section::sections(std::string_view key, const KeySpec& spec
 std::vector<std::pair<std::string, Section>> Section::named_sections(std::string_view key,
                                                                      const KeySpec& spec) {
   std::vector<std::pair<std::string, Section>> members;
-  if (!is_documenting() && !has(key)) {
+  if (state_->declarations) {
+    declare_section(*state_, key, KeyType::kNamedSections, spec);
+    return members;
+  }
+  if (!has(key)) {
     state_->lookup(key);  // so that it counts as known
     return members;
   }

@@ -163,5 +163,23 @@ TEST(JsonSchema, NestsAsTheConfigDoes) {
   EXPECT_EQ(schema["properties"]["train"]["properties"]["duration"]["default"], "1000 steps");
 }
 
+TEST(JsonSchema, SectionsMayBeListsOrNamed) {
+  const auto found = collect_declarations([](Section root) {
+    auto part = root.section("attention", {.help = "The attention.", .may_be_list = true});
+    int64_t heads = 12;
+    part.read("heads", heads, {.help = "Number of heads."});
+    part.named_sections("layers", {.help = "By layer."});
+  });
+  const auto attention = nlohmann::json::parse(json_schema(found))["properties"]["attention"];
+  EXPECT_EQ(attention["description"], "The attention.");
+  const auto& one = attention["anyOf"][0];
+  EXPECT_EQ(one["type"], "object");
+  EXPECT_EQ(one["properties"]["heads"]["default"], 12);
+  EXPECT_EQ(one["properties"]["layers"], nlohmann::json::parse(R"({"type": "object",
+      "additionalProperties": {"type": "object"}, "description": "By layer."})"));
+  EXPECT_EQ(attention["anyOf"][1]["type"], "array");
+  EXPECT_EQ(attention["anyOf"][1]["items"], one);
+}
+
 }  // namespace
 }  // namespace weft::config

@@ -161,7 +161,9 @@ LayerPartSection::LayerPartSection(Section& model,
     required.is_required = true;
     items_ = model.sections(key, required);
   } else {
-    items_.push_back(model.section(key, spec));
+    auto either = spec;
+    either.may_be_list = true;
+    items_.push_back(model.section(key, either));
   }
 }
 
