@@ -15,6 +15,7 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
+#include "objectives/evaluation/decision_threshold.h"
 #include "train/step/run_components.h"
 
 namespace weft::cli {
@@ -122,6 +123,26 @@ std::string model_of(const Arguments& arguments, const std::string& adapter) {
   return models::model_directory(base);
 }
 
+/// Classes keep their place, so the positive one has the new name there. A threshold of other
+/// classes means nothing.
+void write_decision(const std::string& from,
+                    const std::string& to,
+                    const models::ModelOptions& stored,
+                    const models::ModelOptions& options) {
+  auto decision = objectives::read_decision_threshold(from);
+  const bool fits = options.head == stored.head && options.labels.size() == stored.labels.size();
+  if (!fits && decision.threshold) {
+    log::warning("[import] the classes are others: the decision threshold is not taken over");
+  }
+  if (fits && options.labels.size() == 2) {
+    if (!decision.positive_label.empty()) {
+      const auto positive = decision.positive_class(stored.labels);
+      decision.positive_label = options.labels[static_cast<std::size_t>(positive)];
+    }
+    objectives::write_decision_threshold(to, decision);
+  }
+}
+
 void say(const models::LoadedModel& loaded) {
   if (!loaded.missing_keys.empty()) {
     log::info("[import] missing keys, newly initialised: " + join(loaded.missing_keys));
@@ -175,6 +196,7 @@ int run_import(std::vector<std::string> raw) {
     }
     models::save_model(working, *loaded.model, dtype);
     write_generator(source, working, *loaded.model, dtype);
+    write_decision(source, working, stored, options);
     gap = check_written(working, *loaded.model, dtype);
   });
   say(loaded);
