@@ -1,5 +1,7 @@
 #include "train/distributed/outer_optimizer.h"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -13,17 +15,18 @@ OuterOptimizer::OuterOptimizer(const DilocoOptions& options,
       group_(group),
       exchange_(flat_parameters, group),
       weights_(flat_parameters.zeros_like_trained()),
-      momentum_(flat_parameters.zeros_like_trained()) {
-  begin_round();
-}
+      momentum_(flat_parameters.zeros_like_trained()) {}
 
-void OuterOptimizer::begin_round() {
-  const at::NoGradGuard no_grad;
-  weights_.copy_(flat_parameters_.trained_master());
+bool OuterOptimizer::begin_step(int64_t step) {
+  if (is_local(step) && !std::exchange(is_in_round_, true)) {
+    const at::NoGradGuard no_grad;
+    weights_.copy_(flat_parameters_.trained_master());
+  }
+  return is_local(step);
 }
 
 bool OuterOptimizer::is_due(int64_t step) const {
-  return step % static_cast<int64_t>(options_.every->amount) == 0;
+  return (step - options_.start_step) % static_cast<int64_t>(options_.every->amount) == 0;
 }
 
 void OuterOptimizer::update() {
@@ -35,6 +38,7 @@ void OuterOptimizer::update() {
   weights_.add_(gradient.add_(momentum_, options_.momentum), -options_.lr);
   flat_parameters_.trained_master().copy_(weights_);
   flat_parameters_.refresh_compute_copy();
+  is_in_round_ = false;
 }
 
 }  // namespace weft::train

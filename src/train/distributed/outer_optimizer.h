@@ -17,14 +17,16 @@ namespace weft::train {
 /// torch.optim.SGD. With lr 1 and momentum 0 the result is the mean of the ranks' weights.
 class OuterOptimizer {
  public:
-  /// The round begins at the current weights. Parameters must not be sharded; both references must
-  /// outlive the optimizer.
+  /// Parameters must not be sharded; both references must outlive the optimizer.
   OuterOptimizer(const DilocoOptions& options,
                  FlatParameters& flat_parameters,
                  ProcessGroup& group);
 
-  /// Makes the current weights, which must be the same on all ranks, those of the last exchange.
-  void begin_round();
+  /// Whether ranks train by themselves in this step, counted from 1.
+  bool is_local(int64_t step) const { return step > options_.start_step; }
+  /// Before a step: begins a round with the current weights, which are the same on all ranks, after
+  /// `start_step` and after an exchange. Returns `is_local`.
+  bool begin_step(int64_t step);
   /// Whether a round ends after this step.
   bool is_due(int64_t step) const;
   /// Exchanges the weights; they are then the same on all ranks. A collective. Throws
@@ -39,8 +41,9 @@ class OuterOptimizer {
   FlatParameters& flat_parameters_;
   ProcessGroup& group_;
   GradientExchange exchange_;
-  at::Tensor weights_;  // of the last exchange
+  at::Tensor weights_;  // at the beginning of the round
   at::Tensor momentum_;
+  bool is_in_round_ = false;
 };
 
 }  // namespace weft::train

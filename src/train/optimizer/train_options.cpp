@@ -249,6 +249,14 @@ DilocoOptions read_diloco(config::Section section) {
                   .range = {.min = 0, .max = 1, .is_max_exclusive = true},
                   .only_if = kOnly});
   }
+  if (applies(section, "start_step", options.every.has_value(), kOnly)) {
+    section.read("start_step", options.start_step,
+                 {.help = "Number of steps at first in which the ranks add up their gradients. The "
+                          "outer optimizer is meant for a model that has learned the basics.",
+                  .unit = "steps",
+                  .range = config::at_least(0),
+                  .only_if = kOnly});
+  }
   section.reject_unread();
   return options;
 }
@@ -333,6 +341,13 @@ TrainOptions read_train_options(config::Section& section,
   read_step_failures(section, options);
   options.ranks =
       read_ranks(section.section("ranks", {.help = "Training on several ranks (`weft launch`)."}));
+  if (const auto& diloco = options.ranks.diloco;
+      diloco.every && options.duration.unit == config::DurationUnit::kSteps &&
+      static_cast<double>(diloco.start_step) >= options.duration.amount) {
+    section.report("ranks.diloco.start_step",
+                   str_cat(diloco.start_step, ", must be before the end of the run, ",
+                           config::to_string(options.duration)));
+  }
   if (options.ranks.diloco.every && options.ema.decay) {
     section.report("ema", "cannot be combined with ranks.diloco, which averages the weights too");
   }

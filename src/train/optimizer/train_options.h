@@ -66,6 +66,7 @@ struct DilocoOptions {
   std::optional<config::Duration> every = std::nullopt;  // in steps; nullopt: off
   double lr = 0.7;                                       // of the outer optimizer
   double momentum = 0.9;
+  int64_t start_step = 0;  // steps before the first round, in which gradients are exchanged
 };
 
 /// `train.ranks:`

@@ -57,14 +57,14 @@ TrainStep::TrainStep(const objectives::Objective& objective,
   }
 }
 
-StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step) {
+StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step, bool is_local) {
+  is_local_ = is_local;
   timings_ = {};
   elapsed_ms();
   options_.group->set_step(step + 1);
   StepResult result;
-  const auto totals = step_totals(
-      objective_, batches,
-      options_.exchanges_gradients ? std::nullopt : std::optional(options_.group->rank()));
+  const auto totals = step_totals(objective_, batches,
+                                  is_local_ ? std::optional(options_.group->rank()) : std::nullopt);
   result.targets = totals.targets;
   carried_state_.discard();  // of a step that is computed again
   auto context = context_of(step);
@@ -139,8 +139,7 @@ StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
   std::vector<MicroBatchLoss> losses;
   std::vector<int64_t> indices;
   for (const auto& share : shares) {  // a resumed process computes a stopped step again
-    outcome.is_stopped =
-        !shards_gradients() && options_.exchanges_gradients && !indices.empty() && stop_requested();
+    outcome.is_stopped = !shards_gradients() && !is_local_ && !indices.empty() && stop_requested();
     if (outcome.is_stopped) {
       break;
     }
@@ -161,7 +160,7 @@ StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
 }
 
 void TrainStep::begin_exchange(const Share& share, bool is_last) {
-  const bool overlaps = options_.overlaps && is_last && !uses_sum_;
+  const bool overlaps = options_.overlaps && !is_local_ && is_last && !uses_sum_;
   if (shards_gradients() || overlaps) {
     gradients_.begin(flat_parameters_.gradient(), share.is_own);
   }
@@ -229,7 +228,7 @@ void TrainStep::reduce_gradients() {
   }
   const auto own = shards_gradients() ? gradient_ : flat_parameters_.gradient();
   const auto gradient = uses_sum_ ? sum_ : own;
-  if (shards_gradients() || !options_.exchanges_gradients) {
+  if (shards_gradients() || is_local_) {
     gradient_ = gradient;
     return;
   }

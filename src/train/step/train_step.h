@@ -35,9 +35,6 @@ struct TrainStepOptions {
   bool recomputes_layers = false;  // train.gradient_checkpointing
   bool measures_time = false;      // synchronizes the device between the parts
   ProcessGroup* group = &single_process();
-  /// Whether ranks add up their gradients. Otherwise each makes updates of its own, with its part
-  /// of the step as its batch.
-  bool exchanges_gradients = true;
   /// Whether ranks send the gradients of a layer while the backward pass continues with the layer
   /// before. On one machine that takes time from the computation.
   bool overlaps = false;
@@ -80,10 +77,11 @@ class TrainStep {
             const TrainStepOptions& options);
 
   /// Runs forward and backward over this rank's micro-batches and adds up the gradients of all
-  /// ranks. The gradient stays until `update` or `discard_gradients`. Throws Stopped between two
+  /// ranks. `is_local`: each makes an update of its own, with its part of the step as its batch.
+  /// The gradient stays until `update` or `discard_gradients`. Throws Stopped between two
   /// micro-batches, MicroBatchOutOfMemory if one does not fit, on all ranks alike; no gradient is
   /// left then. Throws DistributedError.
-  StepResult compute(const data::StepBatches& batches, int64_t step);
+  StepResult compute(const data::StepBatches& batches, int64_t step, bool is_local = false);
   /// Updates the weights with the gradient, clipped to clip_norm, and consumes it. Returns false,
   /// with everything unchanged, if a weight would overflow fp32.
   bool update(double lr);
@@ -145,6 +143,7 @@ class TrainStep {
   GradientExchange gradients_;
   WeightExchange weights_;
   std::optional<BlockExchange> blocks_;  // with several ranks
+  bool is_local_ = false;
   bool uses_sum_ =
       false;             // gradients of the step's micro-batches are added up in sum_, not in place
   at::Tensor sum_;       // allocated on first use; zero between steps

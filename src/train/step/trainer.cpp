@@ -19,9 +19,8 @@ using Steady = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 bool overlaps(const RanksOptions& options, const ProcessGroup& group) {
-  return !options.diloco.every &&
-         (options.overlap == Overlap::kAlways ||
-          (options.overlap == Overlap::kAuto && group.local_size() < group.size()));
+  return options.overlap == Overlap::kAlways ||
+         (options.overlap == Overlap::kAuto && group.local_size() < group.size());
 }
 
 }  // namespace
@@ -56,7 +55,6 @@ Trainer::Trainer(const RunConfig& config,
                        config.train.gradient_checkpointing == ActivationCheckpointing::kLayers,
                    .measures_time = options.measures_time,
                    .group = options.group,
-                   .exchanges_gradients = !config.train.ranks.diloco.every,
                    .overlaps = overlaps(config.train.ranks, *options.group)}),
       failures_(config.train, components, flat_parameters_, train_step_),
       evaluation_(config, components, options.device),
@@ -214,9 +212,11 @@ bool Trainer::step() {
 
 // Computes the step's gradient, in smaller micro-batches if memory runs out.
 void Trainer::compute(data::StepBatches& batches) {
+  const auto steps = state_.progress.steps;
+  const bool is_local = outer_optimizer_ && outer_optimizer_->begin_step(steps + 1);
   for (;;) {
     try {
-      result_ = train_step_.compute(batches, state_.progress.steps);
+      result_ = train_step_.compute(batches, steps, is_local);
       return;
     } catch (const MicroBatchOutOfMemory& shortage) {
       shrink_micro_batches(shortage);
@@ -298,7 +298,7 @@ void Trainer::log_step(const TrainingProgress& before) {
 
 // A round of diloco ends early with the run.
 void Trainer::exchange_weights(bool is_last) {
-  if (!outer_optimizer_) {
+  if (!outer_optimizer_ || !outer_optimizer_->is_local(state_.progress.steps)) {
     return;
   }
   has_equal_weights_ = is_last || outer_optimizer_->is_due(state_.progress.steps);

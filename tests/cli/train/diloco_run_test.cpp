@@ -83,6 +83,35 @@ TEST(DilocoRun, ResumesOnAnyNumberOfRanks) {
   }
 }
 
+TEST(DilocoRun, BeginsWithSynchronousSteps) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  auto settings = kDiloco;
+  settings.emplace_back("train.ranks.diloco.start_step=7");
+  train(work / "run", config, 2, settings);
+  const auto synchronous = trained(work, config, 2);
+  for (int step = 1; step <= 20; ++step) {
+    const bool is_saved = step < 7 ? step % 2 == 0 || step % 3 == 0  // saved, or the best
+                                   : step == 12 || step == 17 || step == 20;
+    EXPECT_EQ(fs::exists(work / str_cat("run/checkpoint-", step)), is_saved) << step;
+    const bool is_same =
+        metric(work / "run", "train/loss").at(step) == metric(synchronous, "train/loss").at(step);
+    EXPECT_EQ(is_same, step <= 7) << step;
+  }
+  for (const int kept : {6, 12}) {  // of the synchronous steps, and after a round
+    SCOPED_TRACE(kept);
+    const auto resumed = work / str_cat("resumed-", kept);
+    fs::copy(work / "run", resumed, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    for (const int step : {12, 17, 20}) {
+      if (step > kept) {
+        fs::remove_all(str_cat(resumed, "/checkpoint-", step));
+      }
+    }
+    train(resumed, config, 2, settings);
+    expect_same_run(resumed, work / "run");
+  }
+}
+
 TEST(DilocoRun, RefusesWhatItCannotBeCombinedWith) {
   const test::TemporaryDirectory work;
   const auto config = write_config(work, "fp32");
@@ -90,6 +119,7 @@ TEST(DilocoRun, RefusesWhatItCannotBeCombinedWith) {
            {"train.ranks.shard=all", "train.ranks.shard"},
            {"train.ema.decay=0.9", "train.ema"},
            {"train.ranks.diloco.every=2 epochs", "train.ranks.diloco.every"},
+           {"train.ranks.diloco.start_step=20", "train.ranks.diloco.start_step"},
            {"train.ranks.diloco={momentum: 0.5}", "train.ranks.diloco.momentum"}}) {
     const auto done = test::weft(
         {"config", "check", config, "--set", "train.ranks.diloco.every=5 steps", "--set", setting});

@@ -38,6 +38,7 @@ TEST_P(OuterOptimizerRanks, AveragesWeightsWithoutMomentum) {
     for (int rank = 0; rank < group.size(); ++rank) {
       mean += (before + change(before, rank, 0)) / group.size();
     }
+    outer.begin_step(1);
     flat.trained_master().add_(change(before, group.rank(), 0));
     outer.update();
     const bool is_mean = flat.trained_master().allclose(mean, 1e-6, 1e-7);
@@ -67,6 +68,7 @@ TEST_P(OuterOptimizerRanks, IsSgdWithNesterovMomentumOnTheMeanChange) {
       }
       wanted.mutable_grad() = sum / group.size();
       sgd.step();
+      outer.begin_step(round + 1);
       flat.trained_master().add_(change(before, group.rank(), round));
       outer.update();
       if (!flat.trained_master().allclose(wanted, 1e-5, 1e-6)) {
@@ -82,6 +84,32 @@ TEST_P(OuterOptimizerRanks, IsSgdWithNesterovMomentumOnTheMeanChange) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, OuterOptimizerRanks, ::testing::Values(1, 2, 3));
+
+TEST(OuterOptimizer, RoundsBeginAtTheStartStep) {
+  torch::nn::Linear module(3, 2);
+  FlatParameters flat(*module, at::kFloat, DecayOn::kMatrices);
+  auto options = options_of(1, 0);
+  options.start_step = 3;
+  OuterOptimizer outer(options, flat, single_process());
+  const at::NoGradGuard no_grad;
+  std::vector<int> local;
+  std::vector<int> due;
+  for (int step = 1; step <= 14; ++step) {
+    if (outer.begin_step(step)) {
+      local.push_back(step);
+    }
+    flat.trained_master().add_(1);
+    if (outer.is_local(step) && outer.is_due(step)) {
+      due.push_back(step);
+      const auto before = flat.trained_master().clone();
+      outer.update();  // with lr 1 and without momentum nothing changes in one process
+      EXPECT_TRUE(flat.trained_master().allclose(before)) << step;
+    }
+  }
+  EXPECT_EQ(local.front(), 4);
+  EXPECT_EQ(local.size(), 11U);
+  EXPECT_EQ(due, (std::vector<int>{8, 13}));
+}
 
 TEST(OuterOptimizer, ExchangesAtMultiplesOfItsInterval) {
   torch::nn::Linear module(3, 2);
