@@ -1,6 +1,7 @@
 #include "inference/predict_tags.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -16,10 +17,7 @@ namespace {
 
 using formats::Json;
 
-const std::vector<std::string>& word_keys() {
-  static const std::vector<std::string> keys = {"words", "tokens"};
-  return keys;
-}
+constexpr std::array<const char*, 2> kWordKeys = {"words", "tokens"};
 
 /// A row of the input: its words, and the text that offsets refer to.
 struct Sentence {
@@ -53,7 +51,7 @@ Json list_of(const Json& fields, const std::string& key) {
 
 Sentence read_sentence(const InputRow& row, const RequestColumns& columns) {
   if (!columns.text) {
-    for (const auto& key : word_keys()) {
+    for (const auto* key : kWordKeys) {
       if (const auto list = list_of(row.fields, key); !list.is_null()) {
         return sentence_of_words(list, row.location);
       }
@@ -186,7 +184,7 @@ std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
 
 RequestColumns columns_to_tag(const Arguments& arguments, const InputReader& input) {
   const auto there = input.table_columns();
-  const bool has_words = std::ranges::any_of(word_keys(), [&](const auto& key) {
+  const bool has_words = std::ranges::any_of(kWordKeys, [&](const auto* key) {
     return std::find(there.begin(), there.end(), key) != there.end();
   });
   return has_words && !arguments.has("text-column") ? RequestColumns{}
