@@ -29,7 +29,7 @@ bool has_cuda() {
 /// Makes the GPU of this rank the current one of this thread.
 c10::Device select_gpu() {
   const auto environment = read_launch_environment();
-  const auto gpus = static_cast<int>(at::detail::getCUDAHooks().deviceCount());
+  const int gpus = static_cast<uint8_t>(at::detail::getCUDAHooks().deviceCount());
   if (environment.local_rank >= gpus) {
     throw UserError(str_cat("run.device: ", environment.local_world_size,
                             " ranks on this machine need a GPU each, it has ", gpus,
