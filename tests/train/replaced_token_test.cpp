@@ -86,16 +86,16 @@ TEST_F(ReplacedTokenRun, LogsBothLossesAndDiscriminatorMetrics) {
   EXPECT_EQ(trained, 6);  // 2, 4, 6, 8 and evaluations of 4 and 8
 }
 
-/// Two colours with their animals, and a command that hangs on both.
+/// Two colours with their animals, and a verb that hangs on both.
 std::string patterned_texts() {
   const std::vector<std::string> colors = {"red", "green", "blue", "grey", "white"};
   const std::vector<std::string> animals = {"fox", "frog", "whale", "wolf", "hare"};
-  const std::vector<std::string> commands = {"sees", "hears", "finds", "wants", "likes"};
+  const std::vector<std::string> verbs = {"sees", "hears", "finds", "wants", "likes"};
   std::string texts;
   for (std::size_t i = 0; i < 200; ++i) {
     const auto one = (i * 7 + i / 5) % 5;
     const auto two = (i * 3 + i / 11) % 5;
-    texts += "the " + colors[one] + " " + animals[one] + " " + commands[(one + two) % 5] + " the " +
+    texts += "the " + colors[one] + " " + animals[one] + " " + verbs[(one + two) % 5] + " the " +
              colors[two] + " " + animals[two] + " .\n\n";
   }
   return texts;
