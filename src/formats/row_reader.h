@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/table_reader.h"
@@ -18,6 +19,8 @@ class RowReader {
 
   /// All columns of the file.
   virtual const std::vector<std::string>& columns() const = 0;
+  /// Columns that cannot be selected, each with the error that says why.
+  virtual std::vector<std::pair<std::string, std::string>> unreadable_columns() const { return {}; }
   /// Selects existing columns for `next` to return, in this order. Called once, before `next`.
   virtual void select_columns(const std::vector<std::string>& wanted) = 0;
   /// Selects the requested columns that may contain lists (JSON and Parquet).

@@ -129,6 +129,11 @@ std::vector<std::string> read_column_names(const std::string& path,
   return open_rows(path, kind, options)->columns();
 }
 
+std::vector<std::pair<std::string, std::string>> unreadable_columns(const std::string& path,
+                                                                    TableKind kind) {
+  return open_rows(path, kind, {})->unreadable_columns();
+}
+
 std::optional<std::string> first_column(const std::vector<std::string>& names,
                                         const std::vector<std::string>& columns) {
   const auto found = std::ranges::find_if(

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/error.h"
@@ -67,6 +68,11 @@ class TableReader {
 std::vector<std::string> read_column_names(const std::string& path,
                                            TableKind kind,
                                            const TableOptions& options = {});
+
+/// Columns that a TableReader cannot read, each with its error: those of Parquet whose types are
+/// not supported. Throws Error.
+std::vector<std::pair<std::string, std::string>> unreadable_columns(const std::string& path,
+                                                                    TableKind kind);
 
 /// The column that is meant by a name: that of this name, else the only one that differs in case
 /// and surrounding spaces, else the n-th for a number n. nullopt: none.

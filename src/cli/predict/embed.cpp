@@ -152,8 +152,8 @@ int run_embed(std::vector<std::string> raw) {
        .description =
            "Computes sentence embeddings: reads lines of text, JSON lines {\"text\": ...} or a "
            "table, and writes one vector for each, in the same order. MODEL is a "
-           "sentence-transformers "
-           "directory (its pooling, maximum length and normalization are used) or any encoder.",
+           "sentence-transformers directory (its pooling, maximum length and normalization are "
+           "used) or any encoder.",
        .examples = {"echo 'A man plays a guitar.' | weft embed pretrained/minilm",
                     "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
                     "--format safetensors --output vectors.safetensors"}},
@@ -168,8 +168,7 @@ int run_embed(std::vector<std::string> raw) {
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
-  const auto input =
-      open_input(arguments.get("input", "-"), line_format(arguments, LineFormat::kDetected));
+  const auto input = open_input(arguments, LineFormat::kDetected);
   const auto columns = read_columns(arguments, *input);
   std::vector<std::string> texts;
   train::DividedBlocks blocks(*group);

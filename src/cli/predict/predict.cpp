@@ -136,7 +136,7 @@ std::unique_ptr<InputReader> input_of(const Arguments& arguments,
   if (reads_images && path != "-" && !formats::table_kind(path)) {
     return input_of_images({path});
   }
-  return open_input(path, line_format(arguments, LineFormat::kJson));
+  return open_input(arguments, LineFormat::kJson);
 }
 
 std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,

@@ -36,23 +36,10 @@ Sentence sentence_of_words(const Json& list, const std::string& place) {
   return {.words = data::join_words(words), .text = join(words, " ")};
 }
 
-/// A list; in a field of a table it is JSON. Null: there is none.
-Json list_of(const Json& fields, const std::string& key) {
-  const auto found = fields.find(key);
-  if (found == fields.end()) {
-    return {};
-  }
-  if (found->is_string()) {
-    auto list = Json::parse(found->get<std::string>(), nullptr, false);
-    return list.is_array() ? list : Json();
-  }
-  return found->is_array() ? *found : Json();
-}
-
 Sentence read_sentence(const InputRow& row, const RequestColumns& columns) {
   if (!columns.text) {
     for (const auto* key : kWordKeys) {
-      if (const auto list = list_of(row.fields, key); !list.is_null()) {
+      if (const auto list = value_at(row, key); list.is_array()) {
         return sentence_of_words(list, row.location);
       }
     }

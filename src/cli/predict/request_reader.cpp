@@ -19,21 +19,12 @@ namespace {
 
 using formats::Json;
 
-bool is_readable(const std::string& path, formats::TableKind kind, const std::string& column) {
-  try {
-    const formats::TableReader reader(path, kind, {column}, {.lists = {column}});
-    return true;
-  } catch (const formats::Error& error) {
-    log::warning(str_cat("[input] not passed on: ", error.what()));
-    return false;
-  }
-}
-
-/// Of Parquet some types are unknown.
+/// Those of a table that can be read; warns about the others.
 std::vector<std::string> readable_columns(const std::string& path, formats::TableKind kind) {
   auto columns = formats::read_column_names(path, kind);
-  if (kind == formats::TableKind::kParquet) {
-    std::erase_if(columns, [&](const auto& name) { return !is_readable(path, kind, name); });
+  for (const auto& [name, error] : formats::unreadable_columns(path, kind)) {
+    log::warning("[input] not passed on: " + error);
+    std::erase(columns, name);
   }
   return columns;
 }
@@ -58,7 +49,7 @@ class TableInput : public InputReader {
     if (!reader_.next(fields_)) {
       return false;
     }
-    row = {.location = reader_.location()};
+    row = {.location = reader_.location(), .is_of_table = true};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       row.fields[columns_[i]] = fields_[i] ? Json(*std::move(fields_[i])) : Json();
     }
@@ -201,16 +192,16 @@ std::string text_at(const InputRow& row, const std::string& key) {
 
 }  // namespace
 
-std::unique_ptr<InputReader> open_input(const std::string& path, LineFormat format) {
+std::unique_ptr<InputReader> open_input(const Arguments& arguments, LineFormat format) {
+  const auto path = arguments.get("input", "-");
+  if (arguments.has("plain")) {
+    format = LineFormat::kPlain;
+  }
   const auto kind = formats::table_kind(path);
   if (format != LineFormat::kPlain && kind && *kind != formats::TableKind::kJsonl) {
     return std::make_unique<TableInput>(path, *kind);
   }
   return std::make_unique<LineInput>(path, format);
-}
-
-LineFormat line_format(const Arguments& arguments, LineFormat otherwise) {
-  return arguments.has("plain") ? LineFormat::kPlain : otherwise;
 }
 
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts) {
@@ -260,6 +251,20 @@ RequestColumns read_columns(const Arguments& arguments,
     columns.text_pair = found[1];
   }
   return columns;
+}
+
+Json value_at(const InputRow& row, const std::string& key) {
+  const auto found = row.fields.find(key);
+  if (found == row.fields.end()) {
+    return {};
+  }
+  if (row.is_of_table && found->is_string()) {
+    if (auto value = Json::parse(found->get<std::string>(), nullptr, false);
+        !value.is_discarded()) {
+      return value;
+    }
+  }
+  return *found;
 }
 
 inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns) {

@@ -20,6 +20,7 @@ struct InputRow {
   formats::Json fields = formats::Json::object();  // columns by name
   std::string location;                            // for errors: `questions.jsonl:3`
   std::optional<formats::Image> image = {};        // pixels of a file with many images
+  bool is_of_table = false;                        // all fields are text or null
 };
 
 /// Streams the rows to run a model on.
@@ -43,12 +44,9 @@ enum class LineFormat {
   kDetected,  // kJson if the first line begins with a brace, else kPlain
 };
 
-/// Opens a csv, tsv or parquet table, unless lines are plain, otherwise lines; `-` is standard
-/// input. Warns about columns of a table that cannot be read.
-std::unique_ptr<InputReader> open_input(const std::string& path, LineFormat format);
-
-/// `--plain`, else `otherwise`.
-LineFormat line_format(const Arguments& arguments, LineFormat otherwise);
+/// Opens `--input`: a csv, tsv or parquet table, otherwise lines in `format`; with `--plain` each
+/// line is a text. Without the option standard input. Warns about columns that cannot be read.
+std::unique_ptr<InputReader> open_input(const Arguments& arguments, LineFormat format);
 
 /// Texts of the command line.
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts);
@@ -71,6 +69,10 @@ struct RequestColumns {
 RequestColumns read_columns(const Arguments& arguments,
                             const InputReader& input,
                             const std::optional<std::string>& text = std::nullopt);
+
+/// The value of a key. In a table, text that is JSON is parsed: a list, a number. Null: there is
+/// none.
+formats::Json value_at(const InputRow& row, const std::string& key);
 
 /// The text, pair or image of a row. Throws formats::Error naming the row.
 inference::PredictionRequest request_of(const InputRow& row, const RequestColumns& columns);

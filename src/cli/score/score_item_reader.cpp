@@ -15,28 +15,13 @@ namespace {
 using formats::Json;
 using inference::ScoreItem;
 
-/// In a table all fields are text: lists are JSON, and labels numbers.
-Json typed_fields(Json fields) {
-  for (const auto* key : {"choices", "label"}) {
-    if (fields.contains(key) && fields[key].is_string()) {
-      if (auto value = Json::parse(fields[key].get<std::string>(), nullptr, false);
-          !value.is_discarded()) {
-        fields[key] = std::move(value);
-      }
-    }
-  }
-  return fields;
-}
-
 /// Rows of JSON lines, of a table or of plain lines.
 class RowItems : public ScoreItemReader {
  public:
-  explicit RowItems(const Arguments& arguments)
-      : rows_(open_input(arguments.get("input", "-"), line_format(arguments, LineFormat::kJson))) {
-    const auto there = rows_->table_columns();
-    is_table_ = !there.empty();
-    const bool has_prompts = std::ranges::any_of(
-        there, [](const auto& name) { return name == "context" || name == "prompt"; });
+  explicit RowItems(const Arguments& arguments) : rows_(open_input(arguments, LineFormat::kJson)) {
+    const bool has_prompts = std::ranges::any_of(rows_->table_columns(), [](const auto& name) {
+      return name == "context" || name == "prompt";
+    });
     if (!has_prompts || arguments.has("text-column")) {
       text_ = read_columns(arguments, *rows_).text;
     }
@@ -49,7 +34,7 @@ class RowItems : public ScoreItemReader {
     if (!rows_->next(row_)) {
       return false;
     }
-    const auto line = is_table_ ? typed_fields(std::move(row_.fields)) : std::move(row_.fields);
+    const auto& line = row_.fields;
     const auto text = text_.value_or("text");
     item = {};
     item.delimiter = delimiter_;
@@ -63,7 +48,7 @@ class RowItems : public ScoreItemReader {
     } else if (line.contains("n_best")) {
       read_best(line, item);
     } else {
-      read_choices(line, item);
+      read_choices(item);
     }
     return true;
   }
@@ -82,19 +67,18 @@ class RowItems : public ScoreItemReader {
     return line.at(key).get<std::string>();
   }
 
-  void read_choices(const Json& line, ScoreItem& item) const {
-    const auto found = line.find("choices");
-    if (found == line.end() || !found->is_array() || found->empty()) {
+  void read_choices(ScoreItem& item) const {
+    const auto choices = value_at(row_, "choices");
+    if (!choices.is_array() || choices.empty()) {
       fail("no list of \"choices\"");
     }
-    for (const auto& choice : *found) {
+    for (const auto& choice : choices) {
       if (!choice.is_string()) {
         fail("a choice that is not a string");
       }
       item.choices.push_back(choice.get<std::string>());
     }
-    if (line.contains("label") && !line["label"].is_null()) {
-      const auto& label = line["label"];
+    if (const auto label = value_at(row_, "label"); !label.is_null()) {
       if (!label.is_number_integer() || label.get<int64_t>() < 0 ||
           label.get<int64_t>() >= static_cast<int64_t>(item.choices.size())) {
         fail(str_cat("\"label\" ", label.dump(), " is not the index of a choice, counted from 0"));
@@ -115,7 +99,6 @@ class RowItems : public ScoreItemReader {
   }
 
   std::unique_ptr<InputReader> rows_;
-  bool is_table_ = false;
   std::optional<std::string> text_;  // column of whole texts, if it was named or found in a table
   std::optional<std::string> delimiter_;
   InputRow row_;

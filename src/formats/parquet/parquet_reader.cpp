@@ -30,14 +30,24 @@ class ParquetReader : public RowReader {
 
   const std::vector<std::string>& columns() const override { return names_; }
 
+  std::vector<std::pair<std::string, std::string>> unreadable_columns() const override {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const auto& column : metadata_.columns) {
+      try {
+        with_location(column.name, [&] { reader_of(column); });
+      } catch (const Error& error) {
+        found.emplace_back(column.name, error.what());
+      }
+    }
+    return found;
+  }
+
   void select_columns(const std::vector<std::string>& wanted) override {
     for (const auto& name : wanted) {
       const auto number =
           static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
-      with_location(name, [&] {
-        selected_.emplace_back(number, ParquetColumnReader(file_.text().substr(0, metadata_.begin),
-                                                           metadata_.columns.at(number)));
-      });
+      with_location(
+          name, [&] { selected_.emplace_back(number, reader_of(metadata_.columns.at(number))); });
     }
   }
 
@@ -84,6 +94,10 @@ class ParquetReader : public RowReader {
   int64_t blank_lines() const override { return 0; }
 
  private:
+  ParquetColumnReader reader_of(const ParquetColumn& column) const {
+    return {file_.text().substr(0, metadata_.begin), column};
+  }
+
   template <class Read>
   void with_location(const std::string& column, const Read& read) const {
     try {

@@ -47,7 +47,7 @@ BackendPtr make_nccl(const LaunchEnvironment& environment, const StorePtr& store
     ::setenv(variable, "0", 0);
   }
   auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = std::chrono::days(365);
+  options->timeout = kUnlimited;
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(
       c10::make_intrusive<c10d::PrefixStore>("nccl", store), environment.rank,
       environment.world_size, options);

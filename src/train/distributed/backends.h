@@ -10,6 +10,8 @@
 
 namespace weft::train {
 
+constexpr std::chrono::milliseconds kUnlimited = std::chrono::days(365);
+
 using BackendPtr = c10::intrusive_ptr<c10d::Backend>;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;

@@ -25,7 +25,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLeaveTime(3000);
-constexpr milliseconds kUnlimited = std::chrono::days(365);
 constexpr milliseconds kNoticeTime(200);
 constexpr int kMessageTag = 0;
 
