@@ -33,6 +33,7 @@ class FileWriter {
     kAtomic,  // temporary file, renamed by commit
     kPlain,   // directly into `path`, truncated first (files of a directory that is itself renamed)
     kAppend,  // at the end of `path`
+    kUpdate,  // from `seek` on in an existing file, of which the rest stays
   };
   explicit FileWriter(std::string path, Mode mode = Mode::kAtomic);
   FileWriter(const FileWriter&) = delete;
@@ -41,6 +42,10 @@ class FileWriter {
 
   void write(const void* bytes, std::size_t count);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// The next bytes go to this position; kUpdate and kPlain only.
+  void seek(int64_t position);
+  /// Makes the file this long, with zeros at its end; kPlain only.
+  void resize(int64_t size);
   /// Passes buffered bytes to the operating system (no fsync).
   void flush();
   /// Flushes and waits until the bytes are on disk (fsync); more may be written afterwards.

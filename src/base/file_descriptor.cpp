@@ -74,6 +74,12 @@ void FileDescriptor::flush() const {
   }
 }
 
+void FileDescriptor::seek(int64_t position) const {
+  if (::lseek(descriptor_, position, SEEK_SET) < 0) {
+    throw_errno(name_, "seek");
+  }
+}
+
 void FileDescriptor::truncate(int64_t size) const {
   if (repeated([&] { return system_calls::truncate(descriptor_, path_, size); }) < 0) {
     throw_errno(name_, "cut");

@@ -26,7 +26,9 @@ class FileDescriptor {
   void write_all(const void* bytes, std::size_t count) const;
   /// Calls fsync; file systems and devices that do not support it are ignored.
   void flush() const;
-  /// Truncates the file to its first `size` bytes.
+  /// The next bytes are read or written at this position.
+  void seek(int64_t position) const;
+  /// Truncates the file to its first `size` bytes, or extends it with zeros.
   void truncate(int64_t size) const;
   /// Closes the file; may report the failure of an earlier write.
   void close();

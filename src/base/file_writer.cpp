@@ -28,7 +28,9 @@ bool is_special(const std::string& path) {
 
 FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)), open_path_(path_) {
   int flags = O_WRONLY | O_CREAT | (mode == Mode::kAppend ? O_APPEND : O_TRUNC);
-  if (is_special(path_)) {
+  if (mode == Mode::kUpdate) {
+    flags = O_WRONLY;
+  } else if (is_special(path_)) {
     flags = O_WRONLY | (mode == Mode::kAppend ? O_APPEND : 0);
   } else if (mode == Mode::kAtomic) {
     open_path_ = str_cat(path_, ".tmp-", ::getpid());
@@ -84,6 +86,16 @@ void FileWriter::flush() {
   // Cleared first, so that nothing is written twice after a failure.
   const std::string bytes = std::exchange(buffer_, {});
   file_->write_all(bytes.data(), bytes.size());
+}
+
+void FileWriter::seek(int64_t position) {
+  flush();
+  file_->seek(position);
+}
+
+void FileWriter::resize(int64_t size) {
+  flush();
+  file_->truncate(size);
 }
 
 void FileWriter::append() {

@@ -129,6 +129,30 @@ TensorView view_of(const HeaderEntry& entry,
           .bytes = data.subspan(entry.begin, entry.end - entry.begin)};
 }
 
+/// Readers use the bytes in place, so each tensor must be aligned to its width: wider ones first.
+std::vector<const NamedTensor*> file_order(const std::vector<NamedTensor>& tensors) {
+  std::vector<const NamedTensor*> order;
+  for (const auto& tensor : tensors) {
+    order.push_back(&tensor);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    return byte_width(a->view.dtype) > byte_width(b->view.dtype);
+  });
+  return order;
+}
+
+/// What precedes the bytes of the tensors: the length of the header, and the header.
+std::string file_header(const std::vector<const NamedTensor*>& order,
+                        const std::map<std::string, std::string>& metadata) {
+  std::string header = safetensors_header(order, metadata);
+  header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
+  const uint64_t length = header.size();
+  if (length > kMaxHeaderBytes) {
+    throw std::invalid_argument("write_safetensors: the header would be longer than 100 MB");
+  }
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + header;
+}
+
 }  // namespace
 
 int64_t byte_width(DType dtype) { return dtype_info(dtype).width; }
@@ -170,23 +194,9 @@ void write_safetensors(const std::string& path,
                        const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata,
                        FileWriter::Mode mode) {
-  // Readers use the bytes in place, so each tensor must be aligned to its width: wider ones first.
-  std::vector<const NamedTensor*> order;
-  for (const auto& tensor : tensors) {
-    order.push_back(&tensor);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return byte_width(a->view.dtype) > byte_width(b->view.dtype);
-  });
-  std::string header = safetensors_header(order, metadata);
-  header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
-  const uint64_t length = header.size();
-  if (length > kMaxHeaderBytes) {
-    throw std::invalid_argument("write_safetensors: the header would be longer than 100 MB");
-  }
+  const auto order = file_order(tensors);
   FileWriter file(path, mode);
-  file.write(&length, sizeof(length));
-  file.write(header);
+  file.write(file_header(order, metadata));
   for (const NamedTensor* tensor : order) {
     const auto bytes = tensor->read ? tensor->read() : tensor->view.bytes;
     if (bytes.size() != bytes_of(tensor->view)) {
@@ -196,6 +206,23 @@ void write_safetensors(const std::string& path,
     file.write(bytes.data(), bytes.size());
   }
   file.commit();
+}
+
+std::vector<int64_t> reserve_safetensors(const std::string& path,
+                                         const std::vector<NamedTensor>& tensors,
+                                         const std::map<std::string, std::string>& metadata) {
+  const auto order = file_order(tensors);
+  FileWriter file(path, FileWriter::Mode::kPlain);
+  file.write(file_header(order, metadata));
+  int64_t end = file.size();
+  std::vector<int64_t> positions(tensors.size());
+  for (const NamedTensor* tensor : order) {
+    positions[static_cast<std::size_t>(tensor - tensors.data())] = end;
+    end += static_cast<int64_t>(bytes_of(tensor->view));
+  }
+  file.resize(end);
+  file.commit();
+  return positions;
 }
 
 }  // namespace weft::formats

@@ -66,4 +66,11 @@ void write_safetensors(const std::string& path,
                        const std::map<std::string, std::string>& metadata = {{"format", "pt"}},
                        FileWriter::Mode mode = FileWriter::Mode::kAtomic);
 
+/// Writes a file as write_safetensors does, but with zeros for the bytes of the tensors. Returns
+/// the position of each tensor's bytes in the file, in the order of `tensors`. Throws as it does.
+std::vector<int64_t> reserve_safetensors(const std::string& path,
+                                         const std::vector<NamedTensor>& tensors,
+                                         const std::map<std::string, std::string>& metadata = {
+                                             {"format", "pt"}});
+
 }  // namespace weft::formats

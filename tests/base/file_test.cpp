@@ -62,6 +62,24 @@ TEST(FileWriter, WritesPlainlyIntoTheFile) {
   EXPECT_EQ(read_file(path), "x");
 }
 
+TEST(FileWriter, UpdatesAtPositionsOfAFile) {
+  const Folder folder;
+  const std::string path = folder.path("update");
+  EXPECT_THROW(FileWriter(path, FileWriter::Mode::kUpdate), FileError);
+  FileWriter frame(path, FileWriter::Mode::kPlain);
+  frame.write("head");
+  frame.resize(8);
+  frame.commit();
+  EXPECT_EQ(read_file(path), std::string("head\0\0\0\0", 8));
+  FileWriter writer(path, FileWriter::Mode::kUpdate);
+  writer.seek(6);
+  writer.write("yz");
+  writer.seek(4);
+  writer.write("x");
+  writer.commit();
+  EXPECT_EQ(read_file(path), std::string("headx\0yz", 8));
+}
+
 TEST(FileWriter, KeepsTheOrderOfSmallAndLargePieces) {
   const Folder folder;
   const std::string path = folder.path("pieces");

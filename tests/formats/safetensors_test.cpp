@@ -110,6 +110,24 @@ TEST_F(SafetensorsTest, WriterAsksForBytesInTheOrderOfTheFile) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path("x")));
 }
 
+TEST_F(SafetensorsTest, ReservedFilesAreLikeWrittenOnes) {
+  const std::vector<uint8_t> odd{1, 2, 3};
+  const std::vector<double> wide{1.5};
+  const std::vector<NamedTensor> tensors = {{"odd", {DType::kU8, {3}, bytes_of(odd)}},
+                                            {"wide", {DType::kF64, {1}, bytes_of(wide)}}};
+  const auto path = folder_.path("reserved");
+  const auto positions = reserve_safetensors(path, tensors);
+  ASSERT_EQ(positions.size(), 2U);
+  FileWriter file(path, FileWriter::Mode::kUpdate);
+  file.seek(positions[0]);
+  file.write(odd.data(), odd.size());
+  file.seek(positions[1]);
+  file.write(wide.data(), 8);
+  file.commit();
+  write_safetensors(folder_.path("written"), tensors);
+  EXPECT_EQ(read_file(path), read_file(folder_.path("written")));
+}
+
 TEST_F(SafetensorsTest, WriterRefusesWhatDoesNotFit) {
   const std::vector<float> weights{1.0F, 2.0F};
   const NamedTensor sound{"a", {DType::kF32, {2}, bytes_of(weights)}};

@@ -49,12 +49,14 @@ at::Tensor whole_of(const CheckpointParts& parts, std::size_t number, const Para
                                     : parts.collector->collect(flat, number, entry);
 }
 
-// Writes flat tensors of the trained part, one tensor per parameter: `<flat>.<parameter>`.
+// Writes flat tensors of the trained part, one tensor per parameter: `<flat>.<parameter>`. Each
+// rank writes its own elements, if all can.
 void write_flat_tensors(const std::string& path,
                         const CheckpointParts& parts,
                         const std::vector<Flat>& flats) {
   at::Tensor kept;  // the one that is being written, on the host
   std::vector<formats::NamedTensor> tensors;
+  std::vector<ShardCollector::FileTensor> placed;
   for (const auto& flat : flats) {
     for (const auto& entry : parts.flat_parameters.entries()) {
       if (!entry.is_trained) {
@@ -69,6 +71,16 @@ void write_flat_tensors(const std::string& path,
                                   .shape = entry.parameter.sizes().vec(),
                                   .bytes = {}},
                          .read = read});
+      placed.push_back({.number = flat.number, .entry = &entry});
+    }
+  }
+  if (parts.collector != nullptr) {
+    const auto positions = formats::reserve_safetensors(path, tensors);
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      placed[i].position = positions[i];
+    }
+    if (parts.collector->write(path, placed, parts.flat_tensors())) {
+      return;
     }
   }
   formats::write_safetensors(path, tensors, {{"format", "pt"}}, FileWriter::Mode::kPlain);

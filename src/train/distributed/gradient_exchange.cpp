@@ -16,7 +16,10 @@ constexpr int64_t kLeastBytesInFlight = int64_t{32} << 20;
 }  // namespace
 
 GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup& group)
-    : flat_parameters_(flat_parameters), group_(group), most_bytes_in_flight_(kLeastBytesInFlight) {
+    : flat_parameters_(flat_parameters),
+      shard_group_(group.shard_group()),
+      replica_group_(group.replica_group()),
+      most_bytes_in_flight_(kLeastBytesInFlight) {
   const auto& layout = flat_parameters.layout();
   entries_.resize(layout.ranges().size());
   allocated_.resize(layout.ranges().size());
@@ -31,10 +34,10 @@ GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup
     (unit.name.empty() ? outside : order_).push_back(&unit);
   }
   std::reverse(order_.begin(), order_.end());
-  // One layer is being reduced; if gradients are not sharded, the sums of another are gathered.
+  // One layer is in each stage; gradients that are sharded have no memory after the first.
+  const int64_t layers = layout.is_sharded() ? 1 : replica_group_.size() > 1 ? kStages : 2;
   for (const auto* const layer : order_) {
-    most_bytes_in_flight_ =
-        std::max(most_bytes_in_flight_, (layout.is_sharded() ? 1 : 2) * bytes_of(*layer));
+    most_bytes_in_flight_ = std::max(most_bytes_in_flight_, layers * bytes_of(*layer));
   }
   order_.insert(order_.end(), outside.begin(), outside.end());
 }
@@ -74,11 +77,10 @@ at::Tensor GradientExchange::finish() {
   while (sent_ < order_.size()) {
     send(*order_[sent_++]);
   }
-  while (!reductions_.empty()) {
-    finish_reduction();
-  }
-  while (!gathers_.empty()) {
-    finish_gather();
+  for (int stage = kReduce; stage < kStages; ++stage) {
+    while (!in_flight_[stage].empty()) {
+      advance_first(static_cast<Stage>(stage));
+    }
   }
   has_begun_ = false;
   if (!flat_parameters_.layout().is_sharded()) {
@@ -126,7 +128,7 @@ at::Tensor GradientExchange::take_gradient(std::size_t range) {
 }
 
 void GradientExchange::send(const Unit& unit) {
-  if (group_.size() == 1) {
+  if (shard_group_.size() * replica_group_.size() == 1) {
     return;
   }
   const at::NoGradGuard no_grad;
@@ -147,54 +149,86 @@ void GradientExchange::send(const Unit& unit) {
 /// Moves the units in flight one stage on. They were sent at least one unit ago, so that the wait
 /// is short where the network is as fast as the backward pass.
 void GradientExchange::advance() {
-  for (auto gathers = gathers_.size(); gathers > 0; --gathers) {
-    finish_gather();
-  }
-  while (!reductions_.empty()) {
-    finish_reduction();
+  for (int stage = kStages - 1; stage >= kReduce; --stage) {
+    for (auto items = in_flight_[stage].size(); items > 0; --items) {
+      advance_first(static_cast<Stage>(stage));
+    }
   }
 }
 
 void GradientExchange::send(const Piece& piece, const at::Tensor& slice) {
-  reductions_.push_back({group_.start_reduce_scatter(slice, piece.part), &piece, slice});
+  in_flight_[kReduce].push_back(
+      {shard_group_.start_reduce_scatter(slice, piece.part), &piece, slice});
   bytes_in_flight_ += static_cast<int64_t>(slice.nbytes());
   while (bytes_in_flight_ > most_bytes_in_flight_) {
-    if (reductions_.size() > 1) {
-      finish_reduction();
-    } else {
-      finish_gather();
+    int stage = kReduce;
+    if (in_flight_[kReduce].size() == 1) {
+      stage = kStages - 1;
+      while (in_flight_[stage].empty()) {
+        --stage;
+      }
     }
+    advance_first(static_cast<Stage>(stage));
   }
 }
 
-void GradientExchange::finish_reduction() {
-  auto done = std::move(reductions_.front());
-  reductions_.pop_front();
-  const auto sum = group_.finish_reduce_scatter(done.transfer);
-  const auto& layout = flat_parameters_.layout();
-  const auto owned = done.piece->owned(group_.rank());
-  if (!layout.is_sharded()) {
-    if (owned.count > 0) {
-      done.slice.narrow(0, owned.begin - done.piece->range.begin, owned.count).copy_(sum);
+/// Waits for the first item of the stage and starts its next one.
+void GradientExchange::advance_first(Stage stage) {
+  auto item = std::move(in_flight_[stage].front());
+  in_flight_[stage].pop_front();
+  const auto part_of_replica = [&] {
+    return (item.sum.numel() + replica_group_.size() - 1) / replica_group_.size();
+  };
+  switch (stage) {
+    case kReduce:
+      item.sum = shard_group_.finish_reduce_scatter(item.transfer);
+      if (flat_parameters_.layout().is_sharded()) {
+        bytes_in_flight_ -= static_cast<int64_t>(item.slice.nbytes());
+        item.slice.reset();
+      }
+      if (replica_group_.size() == 1) {
+        take_sum(std::move(item));
+        return;
+      }
+      item.transfer = replica_group_.start_reduce_scatter(item.sum, part_of_replica());
+      in_flight_[kReduceReplicas].push_back(std::move(item));
+      return;
+    case kReduceReplicas: {
+      const auto sum = replica_group_.finish_reduce_scatter(item.transfer);
+      const auto begin = std::min(replica_group_.rank() * part_of_replica(), item.sum.numel());
+      item.sum.narrow(0, begin, sum.numel()).copy_(sum);
+      item.transfer = replica_group_.start_all_gather(item.sum, part_of_replica());
+      in_flight_[kGatherReplicas].push_back(std::move(item));
+      return;
     }
-    done.transfer = group_.start_all_gather(done.slice, done.piece->part);
-    gathers_.push_back(std::move(done));
+    case kGatherReplicas:
+      replica_group_.finish_all_gather(item.transfer);
+      take_sum(std::move(item));
+      return;
+    default:
+      shard_group_.finish_all_gather(item.transfer);
+      bytes_in_flight_ -= static_cast<int64_t>(item.slice.nbytes());
+  }
+}
+
+/// Of all ranks: keeps it, or brings it to the other ranks.
+void GradientExchange::take_sum(InFlight item) {
+  const auto& layout = flat_parameters_.layout();
+  const auto owned = item.piece->owned(shard_group_.rank());
+  if (!layout.is_sharded()) {
+    if (owned.count > 0 && shard_group_.size() > 1) {  // else the sum is in the slice
+      item.slice.narrow(0, owned.begin - item.piece->range.begin, owned.count).copy_(item.sum);
+    }
+    item.transfer = shard_group_.start_all_gather(item.slice, item.piece->part);
+    in_flight_[kGather].push_back(std::move(item));
     return;
   }
   if (!sums_.defined()) {
-    sums_ = at::zeros({layout.owned_trained_size()}, done.slice.options().dtype(at::kFloat));
+    sums_ = at::zeros({layout.owned_trained_size()}, item.sum.options().dtype(at::kFloat));
   }
   if (owned.count > 0) {
-    sums_.narrow(0, layout.own_position(owned.begin), owned.count).copy_(sum);
+    sums_.narrow(0, layout.own_position(owned.begin), owned.count).copy_(item.sum);
   }
-  bytes_in_flight_ -= static_cast<int64_t>(done.slice.nbytes());
-}
-
-void GradientExchange::finish_gather() {
-  auto done = std::move(gathers_.front());
-  gathers_.pop_front();
-  group_.finish_all_gather(done.transfer);
-  bytes_in_flight_ -= static_cast<int64_t>(done.slice.nbytes());
 }
 
 }  // namespace weft::train

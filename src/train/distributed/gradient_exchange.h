@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,9 +13,10 @@
 
 namespace weft::train {
 
-/// Adds up the gradients of all ranks. The order of additions does not depend on sharding, on the
-/// cut into pieces or on when a unit is sent: the sums have the same bits with all of them. All
-/// ranks must make the same calls, except for `unit_is_complete`. Calls throw DistributedError.
+/// Adds up the gradients of all ranks: first those of a shard group, then the sums of all of these.
+/// The order of additions does not depend on sharding, on the cut into pieces or on when a unit is
+/// sent: the sums have the same bits with all of them. All ranks must make the same calls, except
+/// for `unit_is_complete`. Calls throw DistributedError.
 class GradientExchange {
  public:
   /// Both must outlive the exchange.
@@ -35,10 +37,13 @@ class GradientExchange {
   at::Tensor finish();
 
  private:
+  enum Stage : uint8_t { kReduce, kReduceReplicas, kGatherReplicas, kGather, kStages };
+
   struct InFlight {
     ProcessGroup::Transfer transfer;
     const Piece* piece;
     at::Tensor slice;
+    at::Tensor sum = {};  // of the elements that this rank owns
   };
 
   int64_t bytes_of(const Unit& unit) const;
@@ -46,11 +51,12 @@ class GradientExchange {
   void send(const Unit& unit);
   void advance();
   void send(const Piece& piece, const at::Tensor& slice);
-  void finish_reduction();
-  void finish_gather();
+  void advance_first(Stage stage);
+  void take_sum(InFlight item);
 
   FlatParameters& flat_parameters_;
-  ProcessGroup& group_;
+  ProcessGroup& shard_group_;
+  ProcessGroup& replica_group_;
   std::vector<std::vector<const ParameterEntry*>> entries_;  // trained ones, by range
   std::vector<at::Tensor> allocated_;  // gradients, by range; undefined without memory
   std::vector<const Unit*> order_;     // in which units are sent: that of the backward pass
@@ -62,8 +68,7 @@ class GradientExchange {
   std::size_t sent_ = 0;  // units of order_
   std::vector<bool> is_complete_;
   int64_t bytes_in_flight_ = 0;
-  std::deque<InFlight> reductions_;
-  std::deque<InFlight> gathers_;
+  std::array<std::deque<InFlight>, kStages> in_flight_;
 };
 
 }  // namespace weft::train

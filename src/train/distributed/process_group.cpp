@@ -3,189 +3,32 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <future>
-#include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include <ATen/ATen.h>
 
 #include "base/error.h"
-#include "base/stop.h"
 #include "base/string_util.h"
-#include "train/distributed/backends.h"
-#include "train/distributed/failure_report.h"
-#include "train/distributed/rendezvous.h"
+#include "train/distributed/connections.h"
 #include "train/distributed/slices.h"
 
 namespace weft::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
-constexpr milliseconds kLeaveTime(3000);
-constexpr milliseconds kNoticeTime(200);
 constexpr int kMessageTag = 0;
 
-struct Connections {
-  Rendezvous meeting;
-  BackendPtr gloo;       // null after a failure
-  BackendPtr nccl = {};  // null before the first tensor of a GPU
-};
-
-Connections connect(const LaunchEnvironment& environment, milliseconds timeout) {
-  const auto meeting = meet(environment, timeout);
-  meeting.store->setTimeout(timeout);
-  return {meeting, connect_gloo(environment, meeting.store, timeout)};
-}
-
 }  // namespace
+
+struct ProcessGroup::Group : Connections {
+  std::unique_ptr<ProcessGroup> shard_group = {};    // null: all ranks
+  std::unique_ptr<ProcessGroup> replica_group = {};  // null: this rank
+};
 
 struct ProcessGroup::Transfer::State {
   at::Tensor slice;
   at::Tensor buffer;  // what is received, unless that is the slice
   WorkPtr work;
 };
-
-struct ProcessGroup::Group : Connections {
-  LaunchEnvironment environment;
-  ProcessGroupOptions options;
-  std::future<std::string> query;  // whether a rank failed; in flight while the store is silent
-  Clock::time_point query_began;
-  std::string failure;
-  double waited_seconds = 0;
-
-  int rank() const { return environment.rank; }
-  int size() const { return environment.world_size; }
-
-  /// Gloo, or NCCL for a tensor of a GPU.
-  c10d::Backend& backend_of(const at::Tensor& slice);
-
-  void wait(const WorkPtr& work, bool is_on_gpu = false) {
-    wait(work, is_on_gpu, options.stop_timeout);
-  }
-  void wait(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout);
-  void wait_or_throw(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout);
-  [[noreturn]] void fail(std::string_view operation, const std::string& cause);
-  void leave();
-
-  /// Runs calls of LibTorch; their errors become a DistributedError that names ranks.
-  template <class Call>
-  void run(std::string_view operation, const Call& call) {
-    if (gloo == nullptr) {
-      throw DistributedError(failure);
-    }
-    std::string cause;
-    try {
-      call();
-      return;
-    } catch (const std::exception& error) {
-      cause = cause_of(error);
-    }
-    fail(operation, cause);
-  }
-
-  /// Row r of the result: the slice of rank r.
-  at::Tensor all_gather(at::Tensor own) {
-    auto all = at::empty({size() * own.numel()}, own.options());
-    wait(gloo->_allgather_base(all, own));
-    return all.view({size(), -1});
-  }
-};
-
-c10d::Backend& ProcessGroup::Group::backend_of(const at::Tensor& slice) {
-  if (!slice.is_cuda()) {
-    return *gloo;
-  }
-  if (nccl == nullptr) {
-    nccl = make_nccl(environment, meeting.store);
-  }
-  return *nccl;
-}
-
-void ProcessGroup::Group::wait(const WorkPtr& work, bool is_on_gpu, milliseconds stop_timeout) {
-  const auto begin = Clock::now();
-  wait_or_throw(work, is_on_gpu, stop_timeout);
-  waited_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// Gloo closes connections only when all of its calls have ended. A call that waits for a rank
-/// which waits for the dead one would take until the timeout; the store tells earlier.
-void ProcessGroup::Group::wait_or_throw(const WorkPtr& work,
-                                        bool is_on_gpu,
-                                        milliseconds stop_timeout) {
-  const auto began = Clock::now();
-  auto stops_at = Clock::time_point::max();
-  while (!ends_within(kNoticeTime, work, is_on_gpu)) {
-    if (is_on_gpu && Clock::now() - began > options.timeout) {  // Gloo has a timeout of its own
-      throw std::runtime_error(timed_out_after(options.timeout));
-    }
-    if (stop_requested()) {
-      stops_at = std::min(stops_at, Clock::now() + stop_timeout);
-      if (Clock::now() >= stops_at) {
-        throw std::runtime_error(timed_out_after(stop_timeout) + " while stopping");
-      }
-    }
-    if (!query.valid()) {
-      std::packaged_task<std::string()> ask([shared = meeting.store]() mutable {
-        return reported_failure(*std::exchange(shared, {}));
-      });
-      query = ask.get_future();
-      query_began = Clock::now();
-      std::thread(std::move(ask)).detach();
-    } else if (query.wait_for(milliseconds(0)) == std::future_status::ready) {
-      const auto failed = query.get();
-      if (!failed.empty()) {
-        throw std::runtime_error(failed);
-      }
-    } else if (Clock::now() - query_began > options.timeout) {  // rank 0, which has the store
-      throw std::runtime_error(timed_out_after(options.timeout));
-    }
-  }
-}
-
-void ProcessGroup::Group::fail(std::string_view operation, const std::string& cause) {
-  // Closes the connections, so that all other ranks fail now and report it. Waits for threads of
-  // Gloo that may still be in a call, hence in a thread of its own.
-  std::thread([lost = std::exchange(gloo, nullptr), gpus = std::exchange(nccl, nullptr)]() mutable {
-    if (gpus != nullptr) {
-      gpus->abort();
-    }
-    lost.reset();
-  }).detach();
-  const bool is_timeout =
-      cause.find("imed out") != std::string::npos || cause.find("imeout") != std::string::npos;
-  failure = failure_report(
-      meeting, rank(), operation,
-      is_timeout && !cause.starts_with("timed out") ? timed_out_after(options.timeout) : cause);
-  throw DistributedError(failure);
-}
-
-void ProcessGroup::Group::leave() {
-  if (gloo == nullptr) {
-    return;
-  }
-  if (nccl != nullptr) {
-    nccl->shutdown();
-  }
-  gloo.reset();
-  if (query.valid()) {
-    query.wait_for(kNoticeTime);
-  }
-  try {
-    ask_in_time(kLeaveTime, [shared = meeting.store, environment = environment] {
-      const auto deadline = Clock::now() + kLeaveTime;
-      report_leaving(*shared, environment.rank);
-      while (environment.serves_store && leavers(*shared) < environment.world_size &&
-             Clock::now() < deadline) {
-        std::this_thread::sleep_for(milliseconds(2));
-      }
-    });
-  } catch (const std::exception&) {
-    // The store is gone, with the ranks that would have read it.
-  }
-}
 
 std::unique_ptr<ProcessGroup> ProcessGroup::join(const LaunchEnvironment& environment,
                                                  const ProcessGroupOptions& options) {
@@ -197,8 +40,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const LaunchEnvironment& enviro
     try {
       // Meeting and connecting each take up to the timeout.
       static_cast<Connections&>(*group) = ask_in_time(
-          options.timeout * 2,
-          [environment, timeout = options.timeout] { return connect(environment, timeout); });
+          options.timeout * 2, [environment, options] { return connect(environment, options); });
     } catch (const UserError&) {
       throw;
     } catch (const DistributedError&) {
@@ -213,7 +55,12 @@ std::unique_ptr<ProcessGroup> ProcessGroup::join(const LaunchEnvironment& enviro
 
 ProcessGroup::ProcessGroup(std::unique_ptr<Group> group) : group_(std::move(group)) {}
 
-ProcessGroup::~ProcessGroup() { group_->leave(); }
+ProcessGroup::~ProcessGroup() {
+  group_->parts.clear();
+  group_->shard_group.reset();
+  group_->replica_group.reset();
+  group_->leave();
+}
 
 int ProcessGroup::rank() const { return group_->rank(); }
 
@@ -224,6 +71,43 @@ int ProcessGroup::local_size() const { return group_->environment.local_world_si
 double ProcessGroup::waited_seconds() const { return group_->waited_seconds; }
 
 void ProcessGroup::set_step(int64_t step) { set_reported_step(step); }
+
+/// The ranks with the same `name`, which have consecutive indices.
+std::unique_ptr<ProcessGroup> ProcessGroup::part(const std::string& name, int index, int size) {
+  auto part = std::make_unique<Group>();
+  connect_part(*group_, *part, name, index, size);
+  return std::unique_ptr<ProcessGroup>(new ProcessGroup(std::move(part)));
+}
+
+void ProcessGroup::divide_by_machine() {
+  const auto& environment = group_->environment;
+  const int machine = environment.rank / environment.local_world_size;
+  const auto places = gather(str_cat(environment.local_world_size, " ", environment.local_rank));
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto place =
+        str_cat(environment.local_world_size, " ", rank % environment.local_world_size);
+    if (size() % environment.local_world_size != 0 ||
+        places[static_cast<std::size_t>(rank)] != place) {
+      throw UserError(
+          "train.ranks.shard_group: machine needs as many ranks on each machine, numbered machine "
+          "by machine (ranks 0 to 3 on the first machine, 4 to 7 on the second, ...)");
+    }
+  }
+  if (group_->shard_group == nullptr && size() > environment.local_world_size) {
+    group_->shard_group =
+        part(str_cat("machine ", machine), environment.local_rank, environment.local_world_size);
+    group_->replica_group = part(str_cat("replicas ", environment.local_rank), machine,
+                                 size() / environment.local_world_size);
+  }
+}
+
+ProcessGroup& ProcessGroup::shard_group() {
+  return group_->shard_group == nullptr ? *this : *group_->shard_group;
+}
+
+ProcessGroup& ProcessGroup::replica_group() {
+  return group_->replica_group == nullptr ? single_process() : *group_->replica_group;
+}
 
 void ProcessGroup::require_support(const c10::Device& device) const {
   if (size() > 1 && device.is_cuda() && !has_nccl()) {
@@ -248,7 +132,7 @@ ProcessGroup::Transfer ProcessGroup::start_reduce_scatter(const at::Tensor& slic
   check_parts(slice, part, size());
   auto state = std::make_shared<Transfer::State>();
   state->slice = slice;
-  if (size() > 1) {
+  if (size() > 1 && slice.numel() > 0) {
     // Every rank gets the terms of its own part and adds them.
     const int64_t own = count_of(slice, part, rank());
     state->buffer = at::empty({size() * own}, slice.options());
@@ -267,7 +151,7 @@ ProcessGroup::Transfer ProcessGroup::start_reduce_scatter(const at::Tensor& slic
 
 at::Tensor ProcessGroup::finish_reduce_scatter(Transfer& transfer) {
   auto& state = *transfer.state_;
-  if (size() == 1) {
+  if (state.work == nullptr) {
     return state.slice;
   }
   const at::NoGradGuard no_grad;
@@ -279,7 +163,7 @@ ProcessGroup::Transfer ProcessGroup::start_all_gather(const at::Tensor& slice, i
   check_parts(slice, part, size());
   auto state = std::make_shared<Transfer::State>();
   state->slice = slice;
-  if (size() > 1) {
+  if (size() > 1 && slice.numel() > 0) {
     const at::NoGradGuard no_grad;
     auto own =
         slice.narrow(0, std::min(rank() * part, slice.numel()), count_of(slice, part, rank()));
@@ -297,7 +181,7 @@ ProcessGroup::Transfer ProcessGroup::start_all_gather(const at::Tensor& slice, i
 
 void ProcessGroup::finish_all_gather(Transfer& transfer) {
   auto& state = *transfer.state_;
-  if (size() == 1) {
+  if (state.work == nullptr) {
     return;
   }
   const at::NoGradGuard no_grad;

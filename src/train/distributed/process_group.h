@@ -49,6 +49,16 @@ class ProcessGroup {
   int local_size() const;  // ranks on this machine
   bool is_main() const { return rank() == 0; }
 
+  /// Puts the ranks of each machine into a group of their own. A collective. Throws UserError
+  /// unless all machines have as many ranks, numbered machine by machine; DistributedError.
+  void divide_by_machine();
+  /// The ranks that divide one copy of the model among themselves: all, after `divide_by_machine`
+  /// those of this machine.
+  ProcessGroup& shard_group();
+  /// The ranks that have the same part of the model: only this one, after `divide_by_machine` one
+  /// of each machine.
+  ProcessGroup& replica_group();
+
   /// Throws UserError unless tensors of the device can be exchanged: those of GPUs need NCCL.
   void require_support(const c10::Device& device) const;
 
@@ -63,7 +73,7 @@ class ProcessGroup {
 
   /// Starts to sum the slice over the ranks. `finish_reduce_scatter` returns the sum of this rank's
   /// part, fp32 for 16-bit types. It does not depend on what slice an element is part of: terms are
-  /// added in the order of the ranks. Sends half as many bytes as Gloo's own reduce-scatter.
+  /// added as by `ordered_sum`. Sends half as many bytes as Gloo's own reduce-scatter.
   Transfer start_reduce_scatter(const at::Tensor& slice, int64_t part);
   at::Tensor finish_reduce_scatter(Transfer& transfer);
 
@@ -122,6 +132,7 @@ class ProcessGroup {
  private:
   struct Group;
   explicit ProcessGroup(std::unique_ptr<Group> group);
+  std::unique_ptr<ProcessGroup> part(const std::string& name, int index, int size);
 
   std::unique_ptr<Group> group_;
 };

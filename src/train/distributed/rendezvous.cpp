@@ -36,15 +36,6 @@ milliseconds until(RendezvousClock::time_point deadline) {
   return std::max(left, milliseconds(1));
 }
 
-/// Not a pure function of the seed, on purpose: two runs with the same seed must not meet.
-std::string random_name() {
-  std::array<uint64_t, 2> bits{};
-  if (::getrandom(bits.data(), sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
-    throw DistributedError("the system has no random bits (getrandom)");
-  }
-  return str_cat(std::hex, bits[0], "-", bits[1]);
-}
-
 std::string own_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
@@ -145,6 +136,14 @@ std::string address_towards(const std::string& host) {
 }
 
 }  // namespace
+
+std::string random_name() {
+  std::array<uint64_t, 2> bits{};
+  if (::getrandom(bits.data(), sizeof(bits), 0) != static_cast<ssize_t>(sizeof(bits))) {
+    throw DistributedError("the system has no random bits (getrandom)");
+  }
+  return str_cat(std::hex, bits[0], "-", bits[1]);
+}
 
 std::string own_address(const std::string& host) {
   std::string address = address_towards(host);

@@ -22,6 +22,10 @@ struct Rendezvous {
 /// UserError if the port is in use, DistributedError if ranks are missing after `timeout`.
 Rendezvous meet(const LaunchEnvironment& environment, std::chrono::milliseconds timeout);
 
+/// Random digits that no other process has. Not a function of the seed, on purpose: two runs with
+/// the same seed must not meet.
+std::string random_name();
+
 /// Address of this machine in the network that leads to `host`; empty if there is none. The address
 /// of this machine's name would not do: many systems map it to 127.0.1.1.
 std::string own_address(const std::string& host);

@@ -29,37 +29,47 @@ uint64_t digest_of_weights(const FlatParameters& flat_parameters) {
   return result;
 }
 
+/// Throws unless the ranks p, p + parts, p + 2 parts, ... have the same digest, for each part p.
+void require_equal(const std::vector<std::string>& digests, std::size_t parts) {
+  std::vector<std::string> different;
+  bool has_majority = true;
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::map<std::string, std::size_t> counts;
+    for (auto rank = part; rank < digests.size(); rank += parts) {
+      ++counts[digests[rank]];
+    }
+    const auto most =
+        std::max_element(counts.begin(), counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    has_majority &= 2 * most->second * parts > digests.size();
+    for (auto rank = part; rank < digests.size(); rank += parts) {
+      if (digests[rank] != most->first) {
+        different.push_back(std::to_string(rank));
+      }
+    }
+  }
+  if (different.empty()) {
+    return;
+  }
+  throw DistributedError(str_cat(
+      has_majority
+          ? str_cat("the weights of rank ", join(different), " are not those of the other ranks")
+          : std::string("the weights of the ranks are not the same"),
+      ": its memory may be faulty. Nothing was saved since the last checkpoint, from which the "
+      "same command resumes"));
+}
+
 }  // namespace
 
 void check_replicas(const FlatParameters& flat_parameters, ProcessGroup& group) {
   if (group.size() == 1) {
     return;
   }
-  const auto digests = group.gather(std::to_string(digest_of_weights(flat_parameters)));
-  std::map<std::string, int64_t> counts;
-  for (const auto& each : digests) {
-    ++counts[each];
+  require_equal(group.gather(std::to_string(digest_of_weights(flat_parameters))), 1);
+  if (flat_parameters.layout().is_sharded() && group.replica_group().size() > 1) {
+    require_equal(group.gather(std::to_string(digest_of(flat_parameters.master(), 0))),
+                  static_cast<std::size_t>(group.shard_group().size()));
   }
-  if (counts.size() == 1) {
-    return;
-  }
-  const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<std::string> different;
-  for (std::size_t rank = 0; rank < digests.size(); ++rank) {
-    if (digests[rank] != most->first) {
-      different.push_back(std::to_string(rank));
-    }
-  }
-  const bool has_majority = 2 * most->second > static_cast<int64_t>(digests.size());
-  throw DistributedError(str_cat(
-      has_majority
-          ? str_cat("the weights of rank ", join(different), " are not those of the other ranks")
-          : std::string("the weights of the ranks are not the same"),
-      ": its memory may be faulty. Nothing was saved since the last checkpoint, from which the "
-      "same "
-      "command resumes"));
 }
 
 }  // namespace weft::train

@@ -1,6 +1,7 @@
 #include "train/distributed/slices.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <ATen/ATen.h>
 
@@ -19,12 +20,16 @@ void check_parts(const at::Tensor& slice, int64_t part, int ranks) {
 }
 
 at::Tensor ordered_sum(const at::Tensor& rows) {
-  const bool is_short = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
-  auto total = is_short ? rows.select(0, 0).to(at::kFloat) : rows.select(0, 0);
-  for (int64_t row = 1; row < rows.size(0); ++row) {
-    total.add_(rows.select(0, row));
+  const auto count = static_cast<uint64_t>(rows.size(0));
+  if (count == 1) {
+    return rows[0];
   }
-  return total;
+  const auto first = static_cast<int64_t>(std::bit_floor(count - 1));
+  auto total = ordered_sum(rows.narrow(0, 0, first));
+  if (total.scalar_type() == at::kBFloat16 || total.scalar_type() == at::kHalf) {
+    total = total.to(at::kFloat);
+  }
+  return total.add_(ordered_sum(rows.narrow(0, first, rows.size(0) - first)));
 }
 
 int64_t count_of(const at::Tensor& slice, int64_t part, int rank) {

@@ -9,7 +9,7 @@
 namespace weft::train {
 
 WeightExchange::WeightExchange(FlatParameters& flat_parameters, ProcessGroup& group)
-    : flat_parameters_(flat_parameters), group_(group) {
+    : flat_parameters_(flat_parameters), group_(group.shard_group()) {
   for (const auto& unit : flat_parameters.layout().units()) {
     is_here_.push_back(!flat_parameters.shards_weights() || unit.name.empty());
   }

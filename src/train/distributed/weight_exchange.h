@@ -40,7 +40,7 @@ class WeightExchange {
   void finish();
 
   FlatParameters& flat_parameters_;
-  ProcessGroup& group_;
+  ProcessGroup& group_;  // shard group
   std::vector<ProcessGroup::Transfer> in_flight_;
   const Unit* coming_ = nullptr;  // the unit of in_flight_
   std::vector<bool> is_here_;     // by unit

@@ -17,6 +17,8 @@ const config::Choices<Sharding> kSharding = {{"none", Sharding::kNone},
                                              {"optimizer", Sharding::kOptimizer},
                                              {"gradients", Sharding::kGradients},
                                              {"all", Sharding::kAll}};
+const config::Choices<ShardGroup> kShardGroup = {{"all", ShardGroup::kAll},
+                                                 {"machine", ShardGroup::kMachine}};
 const config::Choices<Overlap> kOverlap = {
     {"auto", Overlap::kAuto}, {"always", Overlap::kAlways}, {"never", Overlap::kNever}};
 const config::Choices<Determinism> kDeterminism = {
@@ -269,6 +271,12 @@ RanksOptions read_ranks(config::Section section) {
                "nothing. optimizer: optimizer state and fp32 master weights (ZeRO-1). gradients: "
                "also the gradients (ZeRO-2). all: also the weights, which are fetched layer by "
                "layer (ZeRO-3, FSDP). Checkpoints are the same. See docs/distributed.md."});
+  section.read_choice(
+      "shard_group", options.shard_group, kShardGroup,
+      {.help = "Which ranks divide one copy of the model among themselves, as train.ranks.shard "
+               "says. all: all ranks. machine: those of each machine (hybrid sharding, HSDP). "
+               "Machines then exchange only sums of gradients, one part for each of their ranks. "
+               "With 1, 2, 4, 8, ... ranks on a machine the result is the same."});
   section.read_choice("overlap", options.overlap, kOverlap,
                       {.help = "Whether ranks send the gradients of a layer while the backward "
                                "pass continues. auto: if the ranks are on several machines. The "

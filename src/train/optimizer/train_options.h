@@ -57,6 +57,9 @@ struct RollbackOptions {
   RollbackSkip skip = RollbackSkip::kBatch;
 };
 
+/// Which ranks divide one copy of the model: all, or those of each machine (hybrid sharding).
+enum class ShardGroup { kAll, kMachine };
+
 /// Whether ranks exchange gradients during the backward pass; kAuto: if they are on several
 /// machines.
 enum class Overlap { kAuto, kAlways, kNever };
@@ -72,6 +75,7 @@ struct DilocoOptions {
 /// `train.ranks:`
 struct RanksOptions {
   Sharding shard = Sharding::kNone;
+  ShardGroup shard_group = ShardGroup::kAll;
   Overlap overlap = Overlap::kAuto;
   DilocoOptions diloco;
   config::Duration timeout = {.amount = 5, .unit = config::DurationUnit::kMinutes};

@@ -16,6 +16,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
+#include "train/run/ranks.h"
 #include "train/run/run_directory.h"
 #include "train/step/out_of_memory.h"
 #include "train/step/run_length.h"
@@ -194,15 +195,6 @@ RunConfig with_recorded_rows(const RunConfig& config,
   return std::move(selected.config);
 }
 
-// Ranks that computed different things would train a model that none of them describes.
-void require_same_run(ProcessGroup& group, const RunRecord& record) {
-  group.require_same("precision", record.precision);
-  group.require_same("training data", to_hex(record.data));
-  group.require_same("evaluation data", to_hex(record.evaluation_data));
-  group.require_same("tokenizer", to_hex(record.tokenizer));
-  group.require_same("initial weights", to_hex(record.weights));
-}
-
 // Trains one part of the run, from a checkpoint or from scratch.
 void train_from(const RunConfig& config,
                 const RunDirectory& directory,
@@ -375,6 +367,7 @@ void train_in(const OpenRun& run, const RunConfig& config, const TrainRequest& r
 void run_training(const RunConfig& config, const TrainRequest& request) {
   auto& group = *request.group;
   group.require_same("config", to_hex(digest(config.resolved)));
+  divide_ranks(config.train.ranks, group);
   const auto run = group.main_first("the opening of the run directory on rank 0",
                                     [&] { return open_run(config, request); });
   const auto record = [&](log::Level level, const std::exception& cause) {

@@ -38,6 +38,43 @@ TEST_P(ShardedRun, HasTheBitsOfAnUnshardedOne) {
   }
 }
 
+// Each launcher is a machine.
+TEST_P(ShardedRun, HasTheSameBitsIfMachinesDivideACopyEach) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "bf16");
+  const std::vector<std::string> settings = {"train.duration=10 steps", "train.clip_norm=0.1",
+                                             "train.ema.decay=0.9", "train.ranks.overlap=always",
+                                             "train.ranks.shard=" + GetParam()};
+  train(work / "plain", config, 4, settings);
+  std::vector<std::string> options = {"--master-addr",
+                                      "127.0.0.1",
+                                      "--master-port",
+                                      std::to_string(test::free_port()),
+                                      "--",
+                                      "train",
+                                      config,
+                                      "--output",
+                                      work / "machines"};
+  for (const auto& setting : settings) {
+    options.insert(options.end(), {"--set", setting});
+  }
+  options.insert(options.end(), {"--set", "train.ranks.shard_group=machine"});
+  const test::TemporaryDirectory streams[2];
+  std::vector<pid_t> machines;
+  for (const int machine : {0, 1}) {
+    std::vector<std::string> command = {
+        WEFT_BINARY, "launch", "--ranks",     "2",
+        "--nodes",   "2",      "--node-rank", std::to_string(machine)};
+    command.insert(command.end(), options.begin(), options.end());
+    machines.push_back(test::start(command, streams[machine].path()));
+  }
+  for (const int machine : {0, 1}) {
+    const auto done = test::finish(machines[machine], streams[machine].path());
+    EXPECT_EQ(done.status, 0) << done.err;
+  }
+  expect_same_run(work / "machines", work / "plain");
+}
+
 TEST_P(ShardedRun, TrainsAdaptersOfAFrozenModel) {
   const test::TemporaryDirectory work;
   const auto config = write_config(work, "fp32");

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,27 +18,18 @@
 
 namespace weft::test {
 
-/// A port of this machine that nothing listens on.
-inline int free_port() {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof(address);
-  ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(descriptor);
-  return ntohs(address.sin_port);
-}
-
 using RankWork = std::function<std::string(const train::LaunchEnvironment&)>;
 
 /// Runs `work` for each rank in a process of its own; returns what it returned, or the message of
 /// its exception; `signal N` after a death by signal. A rank that stops itself is killed when all
-/// others have ended. The caller's process must not have threads.
+/// others have ended. `ranks_per_machine`: what the ranks are told, 0 for all. The caller's process
+/// must not have threads.
 inline std::vector<std::string> run_in_ranks(int size,
                                              const RankWork& work,
                                              int port = free_port(),
-                                             bool serves_store = true) {
+                                             bool serves_store = true,
+                                             int ranks_per_machine = 0) {
+  const int local_size = ranks_per_machine == 0 ? size : ranks_per_machine;
   const TemporaryDirectory directory;
   std::vector<pid_t> children;
   for (int rank = 0; rank < size; ++rank) {
@@ -52,8 +41,8 @@ inline std::vector<std::string> run_in_ranks(int size,
       try {
         result = work({.rank = rank,
                        .world_size = size,
-                       .local_rank = rank,
-                       .local_world_size = size,
+                       .local_rank = rank % local_size,
+                       .local_world_size = local_size,
                        .port = port,
                        .serves_store = serves_store && rank == 0,
                        .launcher = {}});
@@ -89,11 +78,27 @@ inline std::vector<std::string> run_in_ranks(int size,
 inline std::vector<std::string> run_in_group(
     int size,
     const std::function<std::string(train::ProcessGroup&)>& work,
-    const train::ProcessGroupOptions& options = {.timeout = std::chrono::seconds(20)}) {
-  return run_in_ranks(size, [&](const train::LaunchEnvironment& environment) {
-    const auto group = train::ProcessGroup::join(environment, options);
-    return work(*group);
-  });
+    const train::ProcessGroupOptions& options = {.timeout = std::chrono::seconds(20)},
+    int ranks_per_machine = 0) {
+  return run_in_ranks(
+      size,
+      [&](const train::LaunchEnvironment& environment) {
+        const auto group = train::ProcessGroup::join(environment, options);
+        if (ranks_per_machine > 0) {
+          group->divide_by_machine();
+        }
+        return work(*group);
+      },
+      free_port(), true, ranks_per_machine);
+}
+
+/// The same for ranks that each machine has a group of.
+inline std::vector<std::string> run_on_machines(
+    int machines,
+    int ranks_per_machine,
+    const std::function<std::string(train::ProcessGroup&)>& work) {
+  return run_in_group(machines * ranks_per_machine, work, {.timeout = std::chrono::seconds(20)},
+                      ranks_per_machine);
 }
 
 }  // namespace weft::test

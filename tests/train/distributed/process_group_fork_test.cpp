@@ -263,6 +263,50 @@ TEST_P(KilledRank, IsNamedByAllOthers) {
 
 INSTANTIATE_TEST_SUITE_P(Of, KilledRank, testing::Values(0, 3));
 
+TEST_P(KilledRank, IsNamedByTheRanksOfOtherMachines) {
+  const int victim = GetParam();
+  const auto results = test::run_on_machines(2, 2, [&](ProcessGroup& group) -> std::string {
+    group.set_step(12);
+    auto flat = at::zeros({1000});
+    all_reduce(group.shard_group(), flat);
+    all_reduce(group.replica_group(), flat);
+    if (group.rank() == victim) {
+      ::raise(SIGKILL);
+    }
+    // Only one rank has a call with the killed one.
+    auto& part = group.rank() / 2 == victim / 2 ? group.shard_group() : group.replica_group();
+    const auto error = error_within(std::chrono::seconds(5), [&] {
+      for (;;) {
+        all_reduce(part, flat);
+      }
+    });
+    EXPECT_THROW(group.sum({1.0}), DistributedError);
+    return test::filled(without_cause(error), "all-gather", "reduce-scatter");
+  });
+  EXPECT_EQ(results, reported(4, victim, "did not answer at step 12 in reduce-scatter"));
+}
+
+TEST(ProcessGroup, RefusesGroupsOfMachinesWithOtherNumbersOfRanks) {
+  for (const int ranks_per_machine : {3, 2}) {
+    const auto results = test::run_in_ranks(
+        4,
+        [&](LaunchEnvironment environment) -> std::string {
+          if (ranks_per_machine == 2) {  // numbered in turn
+            environment.local_rank = environment.rank / 2;
+          }
+          const auto group = ProcessGroup::join(environment);
+          group->divide_by_machine();
+          return "divided";
+        },
+        test::free_port(), true, ranks_per_machine);
+    for (const auto& result : results) {
+      EXPECT_NE(result.find("train.ranks.shard_group: machine needs as many ranks"),
+                std::string::npos)
+          << result;
+    }
+  }
+}
+
 class StoppedRank : public testing::TestWithParam<int> {};
 
 TEST_P(StoppedRank, IsNamedAfterTheTimeout) {

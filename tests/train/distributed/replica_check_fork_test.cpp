@@ -28,15 +28,17 @@ class OneWeight : public torch::nn::Module {
   at::Tensor weight;
 };
 
-std::string error_with_flipped_bit(ProcessGroup& group, int faulty, Sharding sharding) {
-  OneWeight module;
-  const FlatParameters flat(
-      module, at::kFloat,
+FlatParameters flat_of(OneWeight& module, Sharding sharding, ProcessGroup& group) {
+  return {
+      module,
+      at::kFloat,
       [](const std::string& /*name*/, const at::Tensor& /*weight*/) { return ParameterSettings(); },
-      {.sharding = sharding, .rank = group.rank(), .ranks = group.size()});
-  if (group.rank() == faulty) {
-    flip_bit(module.weight);
-  }
+      {.sharding = sharding,
+       .rank = group.shard_group().rank(),
+       .ranks = group.shard_group().size()}};
+}
+
+std::string error_of_check(const FlatParameters& flat, ProcessGroup& group) {
   try {
     check_replicas(flat, group);
   } catch (const DistributedError& error) {
@@ -45,15 +47,39 @@ std::string error_with_flipped_bit(ProcessGroup& group, int faulty, Sharding sha
   return "equal";
 }
 
+std::string error_with_flipped_bit(ProcessGroup& group, int faulty, Sharding sharding) {
+  OneWeight module;
+  const auto flat = flat_of(module, sharding, group);
+  if (group.rank() == faulty) {
+    flip_bit(module.weight);
+  }
+  return error_of_check(flat, group);
+}
+
+std::string message_of_rank(int rank) {
+  return "the weights of rank " + std::to_string(rank) +
+         " are not those of the other ranks: its memory may be faulty. Nothing was saved since the "
+         "last checkpoint, from which the same command resumes";
+}
+
 TEST(ReplicaCheck, NamesTheRankWhoseWeightsDiffer) {
   for (const auto sharding : {Sharding::kNone, Sharding::kOptimizer, Sharding::kAll}) {
     const auto results = test::run_in_group(
         3, [&](ProcessGroup& group) { return error_with_flipped_bit(group, 1, sharding); });
-    const std::string wanted =
-        "the weights of rank 1 are not those of the other ranks: its memory may be faulty. Nothing "
-        "was saved since the last checkpoint, from which the same command resumes";
-    EXPECT_EQ(results, Texts(3, wanted));
+    EXPECT_EQ(results, Texts(3, message_of_rank(1)));
   }
+}
+
+TEST(ReplicaCheck, ComparesThePartsOfSeveralCopies) {
+  const auto results = test::run_on_machines(3, 2, [&](ProcessGroup& group) -> std::string {
+    OneWeight module;
+    const auto flat = flat_of(module, Sharding::kAll, group);
+    if (group.rank() == 2) {
+      flip_bit(flat.master());  // of its part; all weights are still those of the other ranks
+    }
+    return error_of_check(flat, group);
+  });
+  EXPECT_EQ(results, Texts(6, message_of_rank(2)));
 }
 
 TEST(ReplicaCheck, OfTwoRanksNoneIsInTheMinority) {

@@ -1,12 +1,16 @@
+#include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
+#include "base/file.h"
 #include "base/string_util.h"
 #include "train/distributed/forked_ranks.h"
 #include "train/distributed/gradient_exchange.h"
@@ -51,25 +55,34 @@ class OddModule : public torch::nn::Module {
   std::vector<at::Tensor> weights_, biases_;
 };
 
-FlatParameters flat_of(OddModule& module, Sharding sharding, const ProcessGroup& group) {
+FlatParameters flat_of(OddModule& module, Sharding sharding, ProcessGroup& group) {
   return {module,
           at::kFloat,
           [](const std::string& /*name*/, const at::Tensor& parameter) {
             return ParameterSettings{.decays = parameter.dim() >= 2};
           },
-          {.sharding = sharding, .rank = group.rank(), .ranks = group.size()}};
+          {.sharding = sharding,
+           .rank = group.shard_group().rank(),
+           .ranks = group.shard_group().size()}};
 }
 
-/// Gradients of all ranks, added in their order: (trained_size).
+/// Gradients of all ranks, added in pairs: (trained_size).
 at::Tensor expected_sum(int ranks) {
-  at::Tensor sum;
+  std::vector<at::Tensor> sums;
   for (int rank = 0; rank < ranks; ++rank) {
     OddModule module;
     const FlatParameters flat(module, at::kFloat, DecayOn::kMatrices);
     module.loss(rank).backward();
-    sum = sum.defined() ? sum + flat.gradient() : flat.gradient().clone();
+    sums.push_back(flat.gradient().clone());
   }
-  return sum;
+  while (sums.size() > 1) {
+    std::vector<at::Tensor> pairs;
+    for (std::size_t i = 0; i < sums.size(); i += 2) {
+      pairs.push_back(i + 1 < sums.size() ? sums[i] + sums[i + 1] : sums[i]);
+    }
+    sums = pairs;
+  }
+  return sums.front();
 }
 
 /// Exchanges the gradients; whether they are those expected.
@@ -108,26 +121,40 @@ std::string exchanged(ProcessGroup& group, Sharding sharding, bool sends_early) 
   return "right";
 }
 
-class ShardedExchange : public ::testing::TestWithParam<std::tuple<int, Sharding>> {};
+/// Machines, ranks on each of them.
+using Ranks = std::pair<int, int>;
+
+class ShardedExchange : public ::testing::TestWithParam<std::tuple<Ranks, Sharding>> {
+ protected:
+  static Sharding sharding() { return std::get<1>(GetParam()); }
+  static std::size_t ranks() {
+    const auto [machines, ranks_per_machine] = std::get<0>(GetParam());
+    return static_cast<std::size_t>(machines * ranks_per_machine);
+  }
+  /// On one machine all ranks are a group, without a division.
+  static Texts run(const std::function<std::string(ProcessGroup&)>& work) {
+    const auto [machines, ranks_per_machine] = std::get<0>(GetParam());
+    return machines == 1 ? test::run_in_group(ranks_per_machine, work)
+                         : test::run_on_machines(machines, ranks_per_machine, work);
+  }
+};
 
 TEST_P(ShardedExchange, AddsGradientsOfRanksThatUseDifferentParameters) {
-  const auto [ranks, sharding] = GetParam();
   for (const bool sends_early : {false, true}) {
-    const auto results = test::run_in_group(
-        ranks, [&](ProcessGroup& group) { return exchanged(group, sharding, sends_early); });
-    EXPECT_EQ(results, Texts(static_cast<std::size_t>(ranks), "right"));
+    const auto results =
+        run([&](ProcessGroup& group) { return exchanged(group, sharding(), sends_early); });
+    EXPECT_EQ(results, Texts(ranks(), "right"));
   }
 }
 
 TEST_P(ShardedExchange, CollectsWholeParametersAndReleasesTheOthersAfterAnError) {
-  const auto [ranks, sharding] = GetParam();
-  if (sharding == Sharding::kNone) {
+  if (sharding() == Sharding::kNone) {
     return;  // nothing to collect
   }
-  const auto results = test::run_in_group(ranks, [&](ProcessGroup& group) -> std::string {
+  const auto results = run([&](ProcessGroup& group) -> std::string {
     OddModule module;
     const OddModule whole;
-    const auto flat = flat_of(module, sharding, group);
+    const auto flat = flat_of(module, sharding(), group);
     const ShardCollector collector(flat, group);
     int collected = 0;
     collector.run({flat.master(), flat.master() * 2}, [&] {
@@ -144,17 +171,68 @@ TEST_P(ShardedExchange, CollectsWholeParametersAndReleasesTheOthersAfterAnError)
     }
     return str_cat(collected, error);
   });
-  Texts wanted(static_cast<std::size_t>(ranks), "0");
+  Texts wanted(ranks(), "0");
   wanted[0] = "7disk full";
   EXPECT_EQ(results, wanted);
 }
 
+/// The file after all ranks have written two flat tensors into it, one behind the other, on rank 0;
+/// `hides`: rank 1 sees another file.
+std::string written_by_all(ProcessGroup& group, Sharding sharding, bool hides) {
+  OddModule module;
+  const OddModule whole;
+  const auto flat = flat_of(module, sharding, group);
+  const ShardCollector collector(flat, group);
+  const test::TemporaryDirectory of_rank;
+  const auto shared = group.gather(of_rank.path()).front();
+  if (hides && group.rank() == 1) {
+    std::filesystem::current_path(of_rank.path());
+  } else {
+    std::filesystem::current_path(shared);
+  }
+  test::write("file", std::string(2 * static_cast<std::size_t>(flat.size()) * sizeof(float), '-'));
+  group.barrier("the file");
+  const std::vector<at::Tensor> flats = {flat.master(), flat.master() * 2};
+  std::string result = "served";
+  collector.run(flats, [&] {
+    std::vector<ShardCollector::FileTensor> tensors;
+    std::string wanted;
+    for (const std::size_t number : {1, 0}) {
+      for (const auto& entry : flat.entries()) {
+        tensors.push_back(
+            {.number = number, .entry = &entry, .position = static_cast<int64_t>(wanted.size())});
+        const auto value = whole.named_parameters()[entry.name] * (number == 1 ? 2 : 1);
+        const auto values = value.detach().contiguous();
+        wanted.append(static_cast<const char*>(values.const_data_ptr()), values.nbytes());
+      }
+    }
+    if (!collector.write("file", tensors, flats)) {
+      result = "not shared";
+    } else {
+      result = read_file("file").starts_with(wanted) ? "written" : "wrong";
+    }
+  });
+  group.barrier("the end");
+  std::filesystem::current_path("/");
+  return result;
+}
+
+TEST_P(ShardedExchange, RanksWriteWhatTheyOwnIntoOneFile) {
+  if (sharding() == Sharding::kNone) {
+    return;  // rank 0 has all
+  }
+  for (const bool hides : {false, true}) {
+    const auto results =
+        run([&](ProcessGroup& group) { return written_by_all(group, sharding(), hides); });
+    EXPECT_EQ(results.front(), hides ? "not shared" : "written");
+  }
+}
+
 TEST_P(ShardedExchange, WeightsOfALayerHaveMemoryWhileTheyAreUsed) {
-  const auto [ranks, sharding] = GetParam();
-  const auto results = test::run_in_group(ranks, [&](ProcessGroup& group) -> std::string {
+  const auto results = run([&](ProcessGroup& group) -> std::string {
     OddModule module;
     const OddModule whole;
-    auto flat = flat_of(module, sharding, group);
+    auto flat = flat_of(module, sharding(), group);
     WeightExchange exchange(flat, group);
     const auto bytes = [&](std::size_t unit) {
       return flat.weights(flat.layout().units()[unit].ranges.front()).storage().nbytes();
@@ -163,7 +241,7 @@ TEST_P(ShardedExchange, WeightsOfALayerHaveMemoryWhileTheyAreUsed) {
     if (units.size() != 4) {
       return "wrong units";
     }
-    const bool is_on_demand = sharding == Sharding::kAll;
+    const bool is_on_demand = sharding() == Sharding::kAll;
     if ((bytes(1) == 0) != is_on_demand || bytes(0) == 0) {
       return "wrong memory before use";
     }
@@ -199,17 +277,20 @@ TEST_P(ShardedExchange, WeightsOfALayerHaveMemoryWhileTheyAreUsed) {
     exchange.release_all();
     return bytes(1) == 0 && bytes(2) == 0 && bytes(3) == 0 ? "released" : "kept";
   });
-  EXPECT_EQ(results, Texts(static_cast<std::size_t>(ranks),
-                           sharding == Sharding::kAll ? "released" : "kept"));
+  EXPECT_EQ(results, Texts(ranks(), sharding() == Sharding::kAll ? "released" : "kept"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Of,
+INSTANTIATE_TEST_SUITE_P(
+    Of,
+    ShardedExchange,
+    ::testing::Combine(
+        ::testing::Values(Ranks(1, 2), Ranks(1, 3), Ranks(1, 4), Ranks(2, 2), Ranks(3, 2)),
+        ::testing::Values(
+            Sharding::kNone, Sharding::kOptimizer, Sharding::kGradients, Sharding::kAll)));
+
+INSTANTIATE_TEST_SUITE_P(WithOneRankOnEachMachine,
                          ShardedExchange,
-                         ::testing::Combine(::testing::Values(2, 3),
-                                            ::testing::Values(Sharding::kNone,
-                                                              Sharding::kOptimizer,
-                                                              Sharding::kGradients,
-                                                              Sharding::kAll)));
+                         ::testing::Values(std::tuple(Ranks(3, 1), Sharding::kNone)));
 
 }  // namespace
 }  // namespace weft::train
