@@ -49,6 +49,7 @@ class LinearImpl : public torch::nn::Module {
   /// forward_slice() and forward_activated().
   bool has_fused_path() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }
 
   /// Replaces the weight by a packed one (kernels::PackedMatrix), for decoding token by token, and
   /// releases the original. Layers with adapters or in int8 are left unchanged.

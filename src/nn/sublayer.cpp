@@ -6,7 +6,7 @@
 #include "base/string_util.h"
 #include "nn/attention/cross_attention.h"
 #include "nn/block.h"
-#include "nn/gru.h"
+#include "nn/recurrent/recurrent.h"
 
 namespace weft::nn {
 
@@ -63,7 +63,10 @@ std::vector<SublayerDefinition> built_in_sublayers() {
        .output_dropout = feed_forward_output_dropout,
        .sites = SublayerSites{BlockDropoutSite::kFeedForwardOutput,
                               BlockDropoutSite::kFeedForwardDropPath}},
-      {.name = "recurrent", .letter = 'r', .description = "recurrent: a GRU", .read = read_gru},
+      {.name = "recurrent",
+       .letter = 'r',
+       .description = "recurrent: LSTM, GRU or RNN",
+       .read = read_recurrent},
   };
 }
 

@@ -149,7 +149,7 @@ TEST(Block, RejectsAnOrderOfUnknownSublayers) {
   EXPECT_THROW(make_block(options), c10::Error);
   EXPECT_TRUE(order_error("axf")->starts_with(
       "has the letter 'x', allowed are a (attention), c (cross attention, of decoders with an "
-      "encoder), f (feed-forward), r (recurrent: a GRU)"));
+      "encoder), f (feed-forward), r (recurrent: LSTM, GRU or RNN)"));
   EXPECT_TRUE(order_error(""));
   EXPECT_FALSE(order_error("faf"));
 }

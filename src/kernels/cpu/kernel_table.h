@@ -23,6 +23,8 @@ struct Operations {
   void (*activation_backward)(Activation activation, ActivationRows<T> work);
   void (*gated_forward)(Activation activation, ActivationRows<T> work);
   void (*gated_backward)(Activation activation, ActivationRows<T> work);
+  void (*cell_forward)(const CellForward<T>& step);
+  void (*cell_backward)(const CellBackward<T>& step);
   void (*gather_sum)(const GatherSum<T>& gather);
   void (*column_sum)(const T* x, int64_t rows, int64_t columns, float* sum_fp32);
   /// Also writes one mark per block: whether any element of it is not +0.

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/activation_kernels.h"
 #include "kernels/cpu/attention_kernels.h"
+#include "kernels/cpu/cell_kernels.h"
 #include "kernels/cpu/cross_entropy_kernels.h"
 #include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/few_rows_kernels.h"
@@ -27,6 +28,8 @@ constexpr Operations<T> operations() {
           .activation_backward = activation_backward<T>,
           .gated_forward = gated_forward<T>,
           .gated_backward = gated_backward<T>,
+          .cell_forward = cell_forward<T>,
+          .cell_backward = cell_backward<T>,
           .gather_sum = gather_sum<T>,
           .column_sum = column_sum<T>,
           .sum_of_squares = sum_of_squares<T>,

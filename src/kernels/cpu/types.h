@@ -13,6 +13,14 @@ enum class Activation {
   kTanh,
 };
 
+/// Cells of recurrent layers, in the form of torch::nn. H: width of the state.
+enum class Cell {
+  kLstm,  // 4 H gates: input, forget, candidate, output
+  kGru,   // 3 H gates: reset, update, candidate (arXiv:1406.1078)
+  kTanh,  // H
+  kRelu,  // H
+};
+
 }  // namespace weft::kernels
 
 namespace weft::kernels::cpu {
@@ -88,6 +96,44 @@ struct ActivationRows {
   T* dx;              // backward; may alias `gradient` if not gated
   int64_t rows;
   int64_t columns;
+};
+
+/// One step of a recurrent cell for rows [begin, end). Each row is a sequence.
+template <class T>
+struct CellForward {
+  Cell cell;
+  int64_t begin;
+  int64_t end;
+  int64_t columns;             // H
+  const T* from_input;         // (rows, gates)
+  const T* from_state;         // (rows, gates)
+  const T* state;              // (rows, H) before
+  const float* memory_before;  // LSTM: its memory (rows, H)
+  T* gates;                    // (rows, gates) after their activation
+  float* memory;               // (rows, H) LSTM: its memory; GRU: the state's part of the candidate
+  T* out;                      // (rows, H) the state after
+};
+
+/// Its gradient.
+template <class T>
+struct CellBackward {
+  Cell cell;
+  int64_t begin;
+  int64_t end;
+  int64_t columns;
+  int64_t continued;  // the first rows have a next step
+  const T* gates;
+  const T* state;
+  const T* out;
+  const float* memory_before;
+  const float* memory;
+  const T* gradient;   // (rows, H) of `out`, but for what the next step adds
+  const T* from_next;  // (continued, H) through the product with the state
+  /// (rows, H) what else the next step adds, then what this one adds to the one before. LSTM: to
+  /// the gradient of the memory; GRU: to that of the state.
+  float* direct;
+  T* input_gradient;  // (rows, gates) of from_input
+  T* state_gradient;  // GRU: of from_state; otherwise it is input_gradient
 };
 
 /// Softmax cross entropy and its gradient, row by row, in place: `logits` become (p - onehot) if

@@ -196,6 +196,10 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
   const auto tokenizer = root.is_valid("tokenizer") && root.is_valid("init_from")
                              ? stored_tokenizer(root, config)
                              : nullptr;
+  if (root.is_valid("tokenizer") && root.is_valid("init_from")) {
+    check_part(root, "model",
+               [&] { models::make_uninitialized_model(options_without_data(config)); });
+  }
   auto options = options_of_run(config);
   const auto labels = check_data(root, config, options, tokenizer);
   if (labels && root.is_valid("train") && has_metric_of_evaluation(config)) {

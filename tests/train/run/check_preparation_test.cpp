@@ -114,6 +114,21 @@ TEST_F(CheckPreparation, RejectsWhatARunWouldReject) {
   }
 }
 
+TEST_F(CheckPreparation, MakesTheLayers) {
+  const std::string causal =
+      "model: {preset: gpt-mini, dim: 36, block: r, position: {type: none, length: 64}, recurrent: "
+      "{cell: lstm, bidirectional: true}}\ndata: {train: [{path: a.txt}]}\nobjective: {type: "
+      "causal}\n";
+  EXPECT_NE(errors(causal, {}).find("model.recurrent.bidirectional: must be false"),
+            std::string::npos)
+      << errors(causal, {});
+  const std::string encoder =
+      "model: {preset: bert-tiny, dim: 32, block: r, position: {length: 64}, recurrent: {cell: "
+      "lstm, "
+      "bidirectional: true}}\ndata: {train: [{path: a.txt}]}\nobjective: {type: mlm}\n";
+  EXPECT_NO_THROW(check_run_config(config::Document::parse(encoder, "run.yaml", {})));
+}
+
 TEST_F(CheckPreparation, NamesThePlaceOfEveryMistake) {
   EXPECT_EQ(errors(kRunning, {"data.length=100", "run.directory=a.txt", "train.clip_norm=-1",
                               "data.train.0.path=empty.txt"}),

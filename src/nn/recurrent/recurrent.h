@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nn/linear.h"
+#include "nn/recurrent/cell.h"
+#include "nn/sublayer.h"
+
+namespace weft::nn {
+
+struct RecurrentOptions {
+  int64_t dim = 0;    // D
+  int64_t width = 0;  // H, of the state
+  int64_t layer = 0;  // identifies its state
+  CellMaker make_cell = {};
+  bool is_bidirectional = false;
+};
+
+/// A recurrent cell with an output projection (S -> D). Bidirectional: a second cell reads each
+/// sequence from its last token to its first, and the projection both (2 S -> D); not for models
+/// that generate.
+class Recurrent : public Sublayer {
+ public:
+  explicit Recurrent(const RecurrentOptions& options);
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
+  bool mixes_tokens() const override { return true; }
+  at::Tensor forward_selected(const at::Tensor& x,
+                              const ForwardContext& context,
+                              const RowSelection& selection) override;
+
+ private:
+  /// The states after each token: (N, D) -> (N, S), or (N, 2 S).
+  at::Tensor states(const at::Tensor& x, const ForwardContext& context);
+  at::Tensor forward_states(const at::Tensor& x, const ForwardContext& context);
+  at::Tensor reverse_states(const at::Tensor& x, const ForwardContext& context);
+
+  /// What the sequences (B) begin with: zero, or what an earlier pass of generation or an earlier
+  /// step of the stream has kept.
+  kernels::RecurrentState state_before(const at::Tensor& x, const ForwardContext& context) const;
+  /// Keeps what is there after the last tokens; `after` in the order of the tokens.
+  void keep_state(const kernels::RecurrentState& before,
+                  const kernels::RecurrentState& after,
+                  const ForwardContext& context) const;
+
+  RecurrentOptions options_;
+  std::shared_ptr<RecurrentCell> cell_;
+  std::shared_ptr<RecurrentCell> reverse_cell_;  // null unless bidirectional
+  Linear output_{nullptr};
+};
+
+/// Reads `model.recurrent`.
+SublayerDefinition::Maker read_recurrent(config::Section& section);
+
+}  // namespace weft::nn
