@@ -132,6 +132,7 @@ TensorView view_of(const HeaderEntry& entry,
 /// Readers use the bytes in place, so each tensor must be aligned to its width: wider ones first.
 std::vector<const NamedTensor*> file_order(const std::vector<NamedTensor>& tensors) {
   std::vector<const NamedTensor*> order;
+  order.reserve(tensors.size());
   for (const auto& tensor : tensors) {
     order.push_back(&tensor);
   }

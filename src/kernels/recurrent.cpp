@@ -20,9 +20,8 @@ at::Tensor plain_activation(Cell cell, const at::Tensor& x) {
   return cell == Cell::kTanh ? at::tanh(x) : at::relu(x);
 }
 
-bool has_memory(Cell cell) { return cell == Cell::kLstm || cell == Cell::kGru; }
-
-bool has_gates(Cell cell) { return has_memory(cell); }
+/// Such a cell keeps its gates, and values in fp32, for the backward pass.
+bool has_gates(Cell cell) { return cell == Cell::kLstm || cell == Cell::kGru; }
 
 template <class T>
 T* row_of(const at::Tensor& x, int64_t row) {
@@ -85,9 +84,9 @@ class Passes {
     result.input = at::empty({tokens, gates_of(cell_) * width_}, after.state.options());
     result.state = cell_ == Cell::kGru ? at::empty_like(result.input) : result.input;
     const auto packed_weight = packed(weight);
-    const auto direct = has_memory(cell_) ? at::empty({before.state.size(0), width_},
-                                                      after.state.options().dtype(at::kFloat))
-                                          : at::Tensor();
+    const auto direct = has_gates(cell_) ? at::empty({before.state.size(0), width_},
+                                                     after.state.options().dtype(at::kFloat))
+                                         : at::Tensor();
     at::Tensor from_next;
     int64_t first = tokens;
     int64_t continued = 0;
@@ -159,7 +158,7 @@ class RecurrentStates : public torch::autograd::Function<RecurrentStates> {
     const auto wide = from_input.options().dtype(at::kFloat);
     const RecurrentState after{
         .state = at::empty({tokens, width}, from_input.options()),
-        .memory = has_memory(cell) ? at::empty({tokens, width}, wide) : at::Tensor()};
+        .memory = has_gates(cell) ? at::empty({tokens, width}, wide) : at::Tensor()};
     const auto gates = has_gates(cell) ? at::empty_like(from_input) : at::Tensor();
     Passes(cell, counts, width).forward(from_input, weight, bias, before, after, gates);
     context->save_for_backward(

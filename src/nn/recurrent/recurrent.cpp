@@ -123,7 +123,7 @@ at::Tensor Recurrent::forward_states(const at::Tensor& x, const ForwardContext& 
                                      {.state = rows_of(before.state, steps.sequences),
                                       .memory = rows_of(before.memory, steps.sequences)},
                                      steps, context);
-  const auto states = kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
+  auto states = kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
   keep_state(before, {.state = states, .memory = rows_of(by_time.memory, steps.places)}, context);
   return states;
 }
