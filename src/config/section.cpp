@@ -303,6 +303,15 @@ void Section::read(std::string_view key,
   state_->record->at(key).value = section_written(value);
 }
 
+void Section::read_name(std::string_view key,
+                        std::string& value,
+                        const std::vector<std::string>& names,
+                        const KeySpec& spec) {
+  const auto found = std::find(names.begin(), names.end(), value);
+  const auto chosen = found == names.end() ? 0 : found - names.begin();
+  value = names[read_choice_index(key, names, static_cast<std::size_t>(chosen), spec)];
+}
+
 std::size_t Section::read_choice_index(std::string_view key,
                                        const std::vector<std::string>& words,
                                        std::size_t chosen,

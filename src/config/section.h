@@ -126,6 +126,12 @@ class Section {
     value = choices[read_choice_index(key, words, chosen, spec)].second;
   }
 
+  /// The same for one of these names.
+  void read_name(std::string_view key,
+                 std::string& value,
+                 const std::vector<std::string>& names,
+                 const KeySpec& spec);
+
   /// Returns a nested mapping; an absent one gives a section without keys. Call reject_unread() on
   /// it too.
   Section section(std::string_view key, const KeySpec& spec);

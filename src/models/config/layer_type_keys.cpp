@@ -14,16 +14,10 @@ using config::Section;
 
 std::string read_type(Section& section,
                       const std::vector<std::string>& names,
-                      const std::string& default_type,
+                      std::string type,
                       const config::KeySpec& spec) {
-  config::Choices<std::size_t> choices;
-  std::size_t chosen = 0;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    choices.emplace_back(names[i], i);
-    chosen = names[i] == default_type ? i : chosen;
-  }
-  section.read_choice("type", chosen, choices, spec);
-  return names[chosen];
+  section.read_name("type", type, names, spec);
+  return type;
 }
 
 /// Reads `type`, which must be given, and the keys of the type.

@@ -92,17 +92,18 @@ kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,
                                               const kernels::RecurrentState& before,
                                               const TimeSteps& steps,
                                               const ForwardContext& context) {
-  auto from_input = input_->forward(x, context);  // in the order of the tokens, as dropout is keyed
-  if (const auto offsets = gate_offsets(); offsets.defined()) {
-    from_input = from_input + offsets.to(from_input.options());
-  }
+  // In the order of the tokens, as dropout is keyed.
+  const auto from_input = input_->forward(x, context);
   const auto by_time = kernels::permuted_rows(from_input, steps.tokens, steps.places);
+  const auto offsets = gate_offsets();
   if (kernel() && !steps.counts.empty() && hidden_->has_fused_path() &&
       kernels::has_recurrent_kernel(by_time)) {
-    return kernels::recurrent_states(*kernel(), by_time, hidden_->weight(), hidden_->bias(), before,
+    const auto bias = offsets.defined() ? hidden_->bias() + offsets : hidden_->bias();
+    return kernels::recurrent_states(*kernel(), by_time, hidden_->weight(), bias, before,
                                      steps.counts);
   }
-  return states_by_step(by_time, before, steps.counts, context);
+  return states_by_step(offsets.defined() ? by_time + offsets : by_time, before, steps.counts,
+                        context);
 }
 
 const Registry<RecurrentCellDefinition>& recurrent_cells() { return cell_registry(); }

@@ -50,7 +50,7 @@ class Lstm : public RecurrentCell {
     if (own_.forget_bias == 0) {
       return {};
     }
-    auto offsets = at::zeros({kGates, options_.width}, hidden_->weight().options());
+    auto offsets = at::zeros({kGates, options_.width}, hidden_->bias().options());
     offsets[1].fill_(own_.forget_bias);
     return offsets.view({-1});
   }

@@ -1,5 +1,6 @@
 #include "nn/recurrent/recurrent.h"
 
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -15,43 +16,25 @@ namespace weft::nn {
 
 namespace {
 
-constexpr auto kState = "state";
-constexpr auto kMemory = "memory";
-
-at::Tensor rows_of(const at::Tensor& x, const std::vector<int64_t>& rows) {
-  return x.defined() ? x.index_select(0, kernels::to_device(rows, x.device())) : x;
+/// The same rows of what a cell keeps.
+kernels::RecurrentState rows_of(const kernels::RecurrentState& x,
+                                const std::vector<int64_t>& rows) {
+  const auto indices = kernels::to_device(rows, x.state.device());
+  return {.state = x.state.index_select(0, indices),
+          .memory = x.memory.defined() ? x.memory.index_select(0, indices) : at::Tensor()};
 }
 
-/// The rows (B, ...) after the last tokens, for the next pass; `after` (N, ...). Sequences without
-/// new tokens keep theirs.
-at::Tensor last_rows(const at::Tensor& before,
-                     const at::Tensor& after,
-                     const kernels::Layout& layout) {
-  std::vector<int64_t> sequences;
-  std::vector<int64_t> tokens;
-  for (int64_t b = 0; b < layout.sequences(); ++b) {
-    if (layout.length(b) > 0) {
-      sequences.push_back(b);
-      tokens.push_back(layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
-    }
+/// The tensors of a state, by the name under which they are kept.
+std::vector<std::pair<const char*, at::Tensor*>> parts_of(kernels::RecurrentState& state) {
+  std::vector<std::pair<const char*, at::Tensor*>> parts = {{"state", &state.state}};
+  if (state.memory.defined()) {
+    parts.emplace_back("memory", &state.memory);
   }
-  return before.index_copy(0, kernels::to_device(sequences, after.device()),
-                           rows_of(after, tokens));
-}
-
-/// Calls visit(name, before, after) for what a cell keeps.
-template <class Visit>
-void visit_kept(const kernels::RecurrentState& before,
-                const kernels::RecurrentState& after,
-                const Visit& visit) {
-  visit(kState, before.state, after.state);
-  if (before.memory.defined()) {
-    visit(kMemory, before.memory, after.memory);
-  }
+  return parts;
 }
 
 /// Name of the carried state.
-std::string carried_name(int64_t layer, const std::string& part) {
+std::string carried_name(int64_t layer, const char* part) {
   return str_cat("recurrent.", layer, ".", part);
 }
 
@@ -70,62 +53,66 @@ Recurrent::Recurrent(const RecurrentOptions& options) : options_(options) {
 
 kernels::RecurrentState Recurrent::state_before(const at::Tensor& x,
                                                 const ForwardContext& context) const {
-  auto initial = cell_->initial_state(context.layout.sequences(), x);
-  if (context.decoding_state != nullptr) {
-    const auto kept = [&](const at::Tensor& zeros, const char* name) {
-      const auto& tensor = context.decoding_state->sequence_tensor(options_.layer, name);
-      return tensor.defined() ? tensor : zeros;
-    };
-    return {.state = kept(initial.state, kState),
-            .memory = initial.memory.defined() ? kept(initial.memory, kMemory) : at::Tensor()};
+  auto before = cell_->initial_state(context.layout.sequences(), x);
+  for (const auto& [name, tensor] : parts_of(before)) {
+    if (context.decoding_state != nullptr) {
+      const auto& kept = context.decoding_state->sequence_tensor(options_.layer, name);
+      *tensor = kept.defined() ? kept : *tensor;
+    } else if (context.carried_state != nullptr) {
+      for (std::size_t b = 0; b < context.streams.size(); ++b) {
+        const auto carried =
+            context.carried_state->get(context.streams[b], carried_name(options_.layer, name));
+        if (carried.defined()) {
+          (*tensor)[static_cast<int64_t>(b)].copy_(carried);
+        }
+      }
+    }
   }
-  if (context.carried_state == nullptr) {
-    return initial;
-  }
-  for (std::size_t b = 0; b < context.streams.size(); ++b) {
-    visit_kept(initial, initial,
-               [&](const char* name, const at::Tensor& zeros, const at::Tensor& /*same*/) {
-                 const auto carried = context.carried_state->get(
-                     context.streams[b], carried_name(options_.layer, name));
-                 if (carried.defined()) {
-                   zeros[static_cast<int64_t>(b)].copy_(carried);
-                 }
-               });
-  }
-  return initial;
+  return before;
 }
 
 void Recurrent::keep_state(const kernels::RecurrentState& before,
-                           const kernels::RecurrentState& after,
+                           const kernels::RecurrentState& by_time,
+                           const TimeSteps& steps,
                            const ForwardContext& context) const {
   const bool is_carried = context.carried_state != nullptr && !context.streams.empty();
   if (context.decoding_state == nullptr && !is_carried) {
     return;
   }
-  visit_kept(before, after,
-             [&](const char* name, const at::Tensor& earlier, const at::Tensor& states) {
-               const auto last = last_rows(earlier, states, context.layout);
-               if (context.decoding_state != nullptr) {
-                 context.decoding_state->sequence_tensor(options_.layer, name) = last;
-                 return;
-               }
-               for (std::size_t b = 0; b < context.streams.size(); ++b) {
-                 context.carried_state->set(context.streams[b], carried_name(options_.layer, name),
-                                            last[static_cast<int64_t>(b)].clone());
-               }
-             });
+  std::vector<int64_t> sequences;
+  std::vector<int64_t> places;  // of their last tokens
+  for (int64_t b = 0; b < context.layout.sequences(); ++b) {
+    if (context.layout.length(b) > 0) {
+      sequences.push_back(b);
+      const auto end = context.layout.offsets[static_cast<std::size_t>(b) + 1];
+      places.push_back(steps.places[static_cast<std::size_t>(end) - 1]);
+    }
+  }
+  // Sequences without new tokens keep theirs.
+  const auto rows = kernels::to_device(sequences, before.state.device());
+  const auto last = rows_of(by_time, places);
+  kernels::RecurrentState after{.state = before.state.index_copy(0, rows, last.state),
+                                .memory = before.memory.defined()
+                                              ? before.memory.index_copy(0, rows, last.memory)
+                                              : at::Tensor()};
+  for (const auto& [name, tensor] : parts_of(after)) {
+    if (context.decoding_state != nullptr) {
+      context.decoding_state->sequence_tensor(options_.layer, name) = *tensor;
+      continue;
+    }
+    for (std::size_t b = 0; b < context.streams.size(); ++b) {
+      context.carried_state->set(context.streams[b], carried_name(options_.layer, name),
+                                 (*tensor)[static_cast<int64_t>(b)].clone());
+    }
+  }
 }
 
 at::Tensor Recurrent::forward_states(const at::Tensor& x, const ForwardContext& context) {
   const auto steps = time_steps_of(context.layout);
   const auto before = state_before(x, context);
-  const auto by_time = cell_->states(x,
-                                     {.state = rows_of(before.state, steps.sequences),
-                                      .memory = rows_of(before.memory, steps.sequences)},
-                                     steps, context);
-  auto states = kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
-  keep_state(before, {.state = states, .memory = rows_of(by_time.memory, steps.places)}, context);
-  return states;
+  const auto by_time = cell_->states(x, rows_of(before, steps.sequences), steps, context);
+  keep_state(before, by_time, steps, context);
+  return kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
 }
 
 at::Tensor Recurrent::reverse_states(const at::Tensor& x, const ForwardContext& context) {
@@ -156,13 +143,9 @@ at::Tensor Recurrent::forward_selected(const at::Tensor& x,
 
 SublayerDefinition::Maker read_recurrent(config::Section& section) {
   const auto& registry = recurrent_cells();
-  config::Choices<std::string> names;
-  for (const auto& definition : registry.all()) {
-    names.emplace_back(definition.name, definition.name);
-  }
-  auto name = names.front().second;
-  section.read_choice("cell", name, names,
-                      {.help = "Type of the recurrent cell.", .suggests_nearest = true});
+  std::string name = "gru";
+  section.read_name("cell", name, registry.names(),
+                    {.help = "Type of the recurrent cell.", .suggests_nearest = true});
   std::optional<int64_t> width;
   section.read("width", width,
                {.help = "Width of the recurrent state; null: dim of the model.",

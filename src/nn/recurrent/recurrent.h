@@ -40,9 +40,10 @@ class Recurrent : public Sublayer {
   /// What the sequences (B) begin with: zero, or what an earlier pass of generation or an earlier
   /// step of the stream has kept.
   kernels::RecurrentState state_before(const at::Tensor& x, const ForwardContext& context) const;
-  /// Keeps what is there after the last tokens; `after` in the order of the tokens.
+  /// Keeps what is there after the last tokens; `by_time` in the order of `steps`.
   void keep_state(const kernels::RecurrentState& before,
-                  const kernels::RecurrentState& after,
+                  const kernels::RecurrentState& by_time,
+                  const TimeSteps& steps,
                   const ForwardContext& context) const;
 
   RecurrentOptions options_;

@@ -80,24 +80,23 @@ std::unique_ptr<ProcessGroup> ProcessGroup::part(const std::string& name, int in
 }
 
 void ProcessGroup::divide_by_machine() {
-  const auto& environment = group_->environment;
-  const int machine = environment.rank / environment.local_world_size;
-  const auto places = gather(str_cat(environment.local_world_size, " ", environment.local_rank));
-  for (int rank = 0; rank < size(); ++rank) {
-    const auto place =
-        str_cat(environment.local_world_size, " ", rank % environment.local_world_size);
-    if (size() % environment.local_world_size != 0 ||
-        places[static_cast<std::size_t>(rank)] != place) {
-      throw UserError(
-          "train.ranks.shard_group: machine needs as many ranks on each machine, numbered machine "
-          "by machine (ranks 0 to 3 on the first machine, 4 to 7 on the second, ...)");
-    }
+  const int local_rank = group_->environment.local_rank;
+  const int local_ranks = local_size();
+  const auto place = [&](int index) { return str_cat(index, " of ", local_ranks); };
+  const auto places = gather(place(local_rank));
+  bool is_regular = size() % local_ranks == 0;
+  for (int other = 0; other < size(); ++other) {
+    is_regular &= places[static_cast<std::size_t>(other)] == place(other % local_ranks);
   }
-  if (group_->shard_group == nullptr && size() > environment.local_world_size) {
-    group_->shard_group =
-        part(str_cat("machine ", machine), environment.local_rank, environment.local_world_size);
-    group_->replica_group = part(str_cat("replicas ", environment.local_rank), machine,
-                                 size() / environment.local_world_size);
+  if (!is_regular) {
+    throw UserError(
+        "train.ranks.shard_group: machine needs as many ranks on each machine, numbered machine by "
+        "machine (ranks 0 to 3 on the first machine, 4 to 7 on the second, ...)");
+  }
+  if (group_->shard_group == nullptr && size() > local_ranks) {
+    const int machine = rank() / local_ranks;
+    group_->shard_group = part(str_cat("machine ", machine), local_rank, local_ranks);
+    group_->replica_group = part(str_cat("replicas ", local_rank), machine, size() / local_ranks);
   }
 }
 

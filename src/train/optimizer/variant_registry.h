@@ -32,11 +32,7 @@ class VariantRegistry : public Registry<Definition> {
 
   /// Reads the key `type`; `type` holds the default. Throws config::Error.
   void read_type(config::Section& section, std::string& type, std::string_view help) const {
-    config::Choices<std::string> choices;
-    for (const auto& definition : this->all()) {
-      choices.emplace_back(definition.name, definition.name);
-    }
-    section.read_choice("type", type, choices, {.help = help, .suggests_nearest = true});
+    section.read_name("type", type, this->names(), {.help = help, .suggests_nearest = true});
   }
 
   /// Reads the keys that belong to `type` alone by `read(definition, section, own)`, where `own`

@@ -196,16 +196,19 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
   const auto tokenizer = root.is_valid("tokenizer") && root.is_valid("init_from")
                              ? stored_tokenizer(root, config)
                              : nullptr;
+  std::optional<models::ModelOptions> sized;
   if (root.is_valid("tokenizer") && root.is_valid("init_from")) {
-    check_part(root, "model",
-               [&] { models::make_uninitialized_model(options_without_data(config)); });
+    check_part(root, "model", [&] {
+      sized = options_without_data(config);
+      models::make_uninitialized_model(*sized);
+    });
   }
   auto options = options_of_run(config);
   const auto labels = check_data(root, config, options, tokenizer);
-  if (labels && root.is_valid("train") && has_metric_of_evaluation(config)) {
-    auto sized = options_without_data(config);
-    sized.labels = labels->empty() ? sized.labels : *labels;
-    check_best_by(root, config, std::move(sized));
+  if (labels && sized && root.is_valid("model") && root.is_valid("train") &&
+      has_metric_of_evaluation(config)) {
+    sized->labels = labels->empty() ? sized->labels : *labels;
+    check_best_by(root, config, *std::move(sized));
   }
 }
 
