@@ -3,7 +3,7 @@
 #   docker build -t weft .
 #   docker run --rm -v "$PWD":/data -w /data weft train config.yaml
 #
-# BASE            base image of both stages: Debian 12 or later, Ubuntu 24.04 or later; a CUDA runtime image for GPUs
+# BASE            base image of both stages: Debian 12 or later, Ubuntu 24.04 or later; a CUDA development image (with nvcc) for GPUs
 # WEFT_TORCH_SPEC, WEFT_PIP_ARGS   version of LibTorch, see scripts/setup.sh: --build-arg WEFT_PIP_ARGS="--index-url ..." with PyTorch's index of
 #                 CPU builds keeps the image small
 ARG BASE=debian:12-slim

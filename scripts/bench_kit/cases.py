@@ -106,9 +106,9 @@ VIT_MINI = Case("ViT (6 layers, dim 192), image classification", "images", "bf16
 
 
 BASE_GPU = Case("BERT-base on a GPU, masked language modelling", "mlm", "bf16", WIKITEXT, ("eager", "grouped", "compiled", "plain"),
-                preset="bert-base", vocabulary=30522, batch=128, length=512, warmup=10, device="cuda")
+                preset="bert-base", vocabulary=30522, batch=256, length=512, warmup=10, device="cuda")
 GPT2_GPU = Case("GPT-2 (124 M) on a GPU, causal language modelling", "causal", "bf16", WIKITEXT, ("eager", "plain", "compiled"), preset="gpt2",
-                model=dict(dropout=0.1), tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=50257, batch=32, length=1024,
+                model=dict(dropout=0.0), tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=50257, batch=32, length=1024,
                 warmup=10, device="cuda")
 
 

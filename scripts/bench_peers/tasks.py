@@ -9,7 +9,7 @@ PRESETS = {
     "bert-mini": dict(dim=256, layers=4, heads=4, width=1024, dropout=0.1),
     "bert-small": dict(dim=512, layers=4, heads=8, width=2048, dropout=0.1),
     "bert-base": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.1),
-    "gpt2": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.1),
+    "gpt2": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.0),
     "gpt-mini": dict(dim=384, layers=6, heads=6, width=1536, dropout=0.1),
     "char-gpt": dict(dim=128, layers=4, heads=4, width=512, dropout=0.0),
     "transformer-multi30k": dict(dim=256, layers=4, heads=4, width=512, dropout=0.2, attention_dropout=0.0),

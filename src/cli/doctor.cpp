@@ -21,7 +21,8 @@
 #include "cli/commands.h"
 #include "cli/environment_defaults.h"
 #include "formats/json.h"
-#include "kernels/gpu.h"
+#include "kernels/attention/flash_attention.h"
+#include "kernels/cuda/kernel_table.h"
 #include "kernels/linear/product.h"
 #include "train/distributed/backends.h"
 #include "train/run/device.h"
@@ -135,6 +136,12 @@ std::vector<std::string> advise(const Diagnosis& found) {
                             is_cuda_build() ? ", but its driver does not respond"
                                             : ", but this LibTorch is a CPU build",
                             ": build with a CUDA LibTorch (LIBTORCH=DIRECTORY scripts/build)"));
+  }
+  if (found.gpus > 0 && kernels::cuda::kernel_table() == nullptr) {
+    hints.emplace_back(
+        "this program was built without nvcc, so that the GPU runs LibTorch's operations only: "
+        "install "
+        "the CUDA toolkit and rebuild");
   }
   if (found.gpus > 1 && !train::has_nccl()) {
     hints.emplace_back(

@@ -6,7 +6,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
-#include "kernels/gpu.h"
 #include "kernels/grad_accumulator.h"
 #include "kernels/linear/linear.h"
 #include "kernels/linear/product.h"
@@ -46,11 +45,11 @@ void run_activation(const Kind& kind,
   const int64_t rows = x.numel() / std::max<int64_t>(1, columns);
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    const auto& own = operations<T>();
+    const auto& own = operations<T>(x);
     const auto forward = kind.is_gated ? own.gated_forward : own.activation_forward;
     const auto backward = kind.is_gated ? own.gated_backward : own.activation_backward;
     const auto moved = [](auto* p, int64_t elements) { return p == nullptr ? p : p + elements; };
-    parallel_for(0, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
+    for_each_range(x, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
       (dx.defined() ? backward : forward)(
           kind.activation, {.x = elements<const T>(x) + begin * columns,
                             .y = moved(elements<T>(y), begin * columns_of_y),
@@ -145,18 +144,16 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation) {
   const ScopedOperationTimer timer(Operation::kActivation);
   TORCH_CHECK(x.dim() == 2 && x.size(1) % 2 == 0, "activate_gated expects (N, 2F), got ",
               x.sizes());
-  if (!has_vector_kernel(x)) {
-    return x.is_cuda() ? gpu::activate_gated(x, activation)
-                       : reference::activate_gated(x, activation);
+  if (!has_fused_kernel(x)) {
+    return reference::activate_gated(x, activation);
   }
   return Activate::apply(x, Kind{.activation = activation, .is_gated = true});
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
   const ScopedOperationTimer timer(Operation::kActivation);
-  return has_vector_kernel(x)
-             ? Activate::apply(x, Kind{.activation = activation, .is_gated = false})
-             : reference::activate(x, activation);
+  return has_fused_kernel(x) ? Activate::apply(x, Kind{.activation = activation, .is_gated = false})
+                             : reference::activate(x, activation);
 }
 
 at::Tensor activation_linear(const at::Tensor& x,
@@ -164,7 +161,7 @@ at::Tensor activation_linear(const at::Tensor& x,
                              bool is_gated,
                              const at::Tensor& weight,
                              const at::Tensor& bias) {
-  if (!has_vector_kernel(x)) {
+  if (!has_fused_kernel(x)) {
     return linear(is_gated ? activate_gated(x, activation) : activate(x, activation), weight, bias);
   }
   const ScopedOperationTimer timer(Operation::kMatmul);

@@ -1,6 +1,7 @@
 #include "kernels/cross_entropy.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -38,27 +39,30 @@ at::Tensor fused_rows(const at::Tensor& logits,
                       bool wants_gradient) {
   const int64_t rows = logits.size(0);
   const int64_t columns = logits.size(1);
-  std::vector<float> losses(rows);
+  const int64_t stride = logits.stride(0);
+  const auto losses = at::empty({rows}, logits.options().dtype(at::kFloat));
   const auto added = bias.defined() ? bias.to(logits.scalar_type()).contiguous() : bias;
   dispatch_element_type(logits, [&](auto element) {
     using T = decltype(element);
-    parallel_for(0, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
-      std::vector<float> scratch(cpu::round_up_16(columns));
-      operations<T>().cross_entropy_rows({.logits = elements<T>(logits) + begin * columns,
-                                          .bias = elements<const T>(added),
-                                          .targets = elements<const int64_t>(targets) + begin,
-                                          .losses = losses.data() + begin,
-                                          .scratch = scratch.data(),
-                                          .rows = end - begin,
-                                          .columns = columns,
-                                          .wants_gradient = wants_gradient});
+    for_each_range(logits, rows, row_grain(columns), [&](int64_t begin, int64_t end) {
+      std::vector<float> scratch(logits.is_cuda() ? 0 : cpu::round_up_16(columns));
+      operations<T>(logits).cross_entropy_rows({.logits = elements<T>(logits) + begin * stride,
+                                                .bias = elements<const T>(added),
+                                                .targets = elements<const int64_t>(targets) + begin,
+                                                .losses = elements<float>(losses) + begin,
+                                                .scratch = scratch.data(),
+                                                .rows = end - begin,
+                                                .columns = columns,
+                                                .stride = stride,
+                                                .wants_gradient = wants_gradient});
     });
   });
-  double total = 0;
-  for (const float loss : losses) {
-    total += loss;
+  if (logits.is_cuda()) {
+    return losses.sum();
   }
-  return at::scalar_tensor(total, logits.options().dtype(at::kFloat));
+  const auto* const loss = elements<const float>(losses);
+  return at::scalar_tensor(std::accumulate(loss, loss + rows, 0.0),
+                           logits.options().dtype(at::kFloat));
 }
 
 // Same with ATen, for other devices and dtypes.
@@ -87,12 +91,12 @@ at::Tensor rows_loss(const at::Tensor& logits,
                      const at::Tensor& bias,
                      const at::Tensor& targets,
                      bool wants_gradient) {
-  return has_vector_kernel(logits) ? fused_rows(logits, bias, targets, wants_gradient)
-                                   : loss_plain_rows(logits, bias, targets, wants_gradient);
+  return has_fused_kernel(logits) ? fused_rows(logits, bias, targets, wants_gradient)
+                                  : loss_plain_rows(logits, bias, targets, wants_gradient);
 }
 
 at::Tensor sum_of_rows(const at::Tensor& x) {
-  return has_vector_kernel(x) ? column_sum(x) : x.sum(0, false, accumulate_type(x));
+  return has_fused_kernel(x) ? column_sum(x) : x.sum(0, false, accumulate_type(x));
 }
 
 // Scales by the gradient of the loss, usually 1, without synchronising with the device.
@@ -101,6 +105,33 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor) {
     return gradient;
   }
   return gradient * factor.to(gradient.scalar_type());
+}
+
+/// W, (V, D), on a GPU with rows of zeros added: its products are fast for multiples of eight only.
+/// The logits of those rows are zeros too, and have no effect on other gradients.
+at::Tensor padded(const at::Tensor& weight) {
+  constexpr int64_t kMultiple = 64;
+  const int64_t rest = weight.size(0) % kMultiple;
+  return !weight.is_cuda() || rest == 0 ? weight
+                                        : at::constant_pad_nd(weight, {0, 0, 0, kMultiple - rest});
+}
+
+/// The rows of a gradient that belong to `like`.
+at::Tensor without_padding(const at::Tensor& gradient, const at::Tensor& like) {
+  return !gradient.defined() || gradient.size(0) == like.size(0)
+             ? gradient
+             : gradient.narrow(0, 0, like.size(0));
+}
+
+/// A GPU needs more rows to be busy; they are divided equally.
+int64_t chunk_rows_on(const at::Device& device, int64_t rows, const at::Tensor& weight) {
+  constexpr int64_t kGpuBytes = int64_t{1} << 30U;
+  if (!device.is_cuda()) {
+    return logit_chunk_rows(weight.size(0), weight.size(1), weight.element_size());
+  }
+  const int64_t most = std::max<int64_t>(1, kGpuBytes / (weight.size(0) * weight.element_size()));
+  const int64_t chunks = std::max<int64_t>(1, (rows + most - 1) / most);
+  return (rows + chunks - 1) / chunks;
 }
 
 struct LossWanted {
@@ -155,24 +186,26 @@ class LinearCrossEntropy : public torch::autograd::Function<LinearCrossEntropy> 
                             const LossWanted& wanted) {
     const auto bias = given_bias.value_or(at::Tensor());
     const int64_t rows = x.size(0);
-    const int64_t chunk = logit_chunk_rows(weight.size(0), weight.size(1), weight.element_size());
+    const int64_t chunk = chunk_rows_on(x.device(), rows, weight);
     auto loss = at::zeros({}, x.options().dtype(accumulate_type(x)));
     at::Tensor dx = wanted.x ? at::empty_like(x) : at::Tensor();
+    const auto whole_weight = padded(weight);  // (V', D)
     ChunkSum dweight(wanted.weight, rows <= chunk);
     ChunkSum dbias(wanted.bias, rows <= chunk);
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const int64_t size = std::min(chunk, rows - begin);
       const auto part = x.narrow(0, begin, size);
-      const auto logits = product(part, weight.t());  // (m, V)
+      const auto whole_logits = product(part, whole_weight.t());      // (m, V')
+      const auto logits = whole_logits.narrow(1, 0, weight.size(0));  // (m, V)
       loss += rows_loss(logits, bias, targets.narrow(0, begin, size), wanted.any());
       if (wanted.x) {
-        dx.narrow(0, begin, size).copy_(product(logits, weight));
+        dx.narrow(0, begin, size).copy_(product(whole_logits, whole_weight));
       }
-      dweight.add([&] { return product(logits.t(), part); });
-      dbias.add([&] { return sum_of_rows(logits); });
+      dweight.add([&] { return product(whole_logits.t(), part); });
+      dbias.add([&] { return sum_of_rows(whole_logits); });
     }
-    context->save_for_backward(
-        {dx, dweight.result(weight), bias.defined() ? dbias.result(bias) : bias});
+    context->save_for_backward({dx, without_padding(dweight.result(weight), weight),
+                                without_padding(dbias.result(bias), bias)});
     return loss;
   }
 

@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
-#include "kernels/gpu.h"
 #include "kernels/norm.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
@@ -83,8 +82,8 @@ at::Tensor dropout_forward(const at::Tensor& residual,
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     const auto dropout_rng = to_dropout_rng(rule);
-    parallel_for(0, x.size(0), row_grain(columns), [&](int64_t begin, int64_t end) {
-      operations<T>().dropout(
+    for_each_range(x, x.size(0), row_grain(columns), [&](int64_t begin, int64_t end) {
+      operations<T>(x).dropout(
           {.begin = begin, .end = end, .columns = columns, .first_row = first_row}, dropout_rng,
           elements<const T>(residual), elements<const T>(x), elements<T>(out));
     });
@@ -98,8 +97,8 @@ at::Tensor dropout(const at::Tensor& x, double p, const RngKey& rng_key) {
     return x;
   }
   const ScopedOperationTimer timer(Operation::kDropout);
-  if (!has_vector_kernel(x)) {
-    return x.is_cuda() ? gpu::dropout(x, p, rng_key) : reference::dropout(x, p, rng_key);
+  if (!has_fused_kernel(x)) {
+    return reference::dropout(x, p, rng_key);
   }
   return Dropout::apply(x, p, rng_key);
 }
@@ -111,10 +110,7 @@ at::Tensor add_dropout(const at::Tensor& residual,
   const ScopedOperationTimer timer(Operation::kDropout);
   TORCH_CHECK(residual.dim() == 2 && residual.sizes() == branch.sizes(),
               "add_dropout expects two (N, D), got ", residual.sizes(), " and ", branch.sizes());
-  if (residual.is_cuda()) {
-    return gpu::add_dropout(residual, branch, p, rng_key);
-  }
-  if (!has_vector_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
+  if (!has_fused_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
     return reference::add_dropout(residual, branch, p, rng_key);
   }
   return AddDropout::apply(residual, branch, p, rng_key);

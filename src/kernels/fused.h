@@ -3,20 +3,33 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
 
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cuda/kernel_table.h"
 #include "kernels/parallel.h"
 #include "kernels/random_bits.h"
 
-/// Helpers shared by the fused operations: which tensors the vector kernels support, and how to
-/// call those kernels with LibTorch tensors.
+/// Helpers shared by the fused operations: which tensors the kernels of a CPU or a GPU support, and
+/// how to call those kernels with LibTorch tensors.
 namespace weft::kernels {
 
+inline bool has_kernel_type(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+}
+
+/// Whether the vector kernels of a CPU support x.
 inline bool has_vector_kernel(const at::Tensor& x) {
-  return x.device().is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return x.device().is_cpu() && has_kernel_type(x);
+}
+
+/// Whether the kernels of the CPU, or of the GPU, support x.
+inline bool has_fused_kernel(const at::Tensor& x) {
+  return has_vector_kernel(x) ||
+         (x.is_cuda() && cuda::kernel_table() != nullptr && has_kernel_type(x));
 }
 
 /// Calls body(T{}) with the element type used by the vector kernels: float or cpu::Bf16.
@@ -32,6 +45,16 @@ void dispatch_element_type(const at::Tensor& x, Body&& body) {
 template <class T>
 const cpu::Operations<T>& operations() {
   return cpu::operations_of<T>(cpu::kernel_table());
+}
+
+/// Kernels for the device of x.
+template <class T>
+const cpu::Operations<T>& operations(const at::Tensor& x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return x.is_cuda() ? cuda::kernel_table()->single : operations<T>();
+  } else {
+    return x.is_cuda() ? cuda::kernel_table()->half : operations<T>();
+  }
 }
 
 /// Pointer to the tensor's elements; null if it is undefined.
@@ -60,6 +83,17 @@ inline int64_t row_grain(int64_t columns) {
   return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, columns));
 }
 
+/// Calls body(begin, end) for ranges that cover `items`, on several threads. A GPU, if x is there,
+/// computes all of them in one call.
+template <class Body>
+void for_each_range(const at::Tensor& x, int64_t items, int64_t grain, const Body& body) {
+  if (x.is_cuda()) {
+    body(0, items);
+  } else {
+    parallel_for(0, items, grain, body);
+  }
+}
+
 /// Calls body(block, begin, end) for blocks of `size` items. The blocks do not depend on the number
 /// of threads.
 template <class Body>
@@ -70,6 +104,17 @@ void for_each_block(int64_t items, int64_t size, const Body& body) {
       body(block, block * size, std::min(items, (block + 1) * size));
     }
   });
+}
+
+/// Calls body(begin, end) for blocks of `size` items; on a GPU once, for all blocks.
+template <class Body>
+void for_each_block(const at::Tensor& x, int64_t items, int64_t size, const Body& body) {
+  if (x.is_cuda()) {
+    body(0, items);
+  } else {
+    for_each_block(items, size,
+                   [&](int64_t /*block*/, int64_t begin, int64_t end) { body(begin, end); });
+  }
 }
 
 }  // namespace weft::kernels

@@ -5,7 +5,6 @@
 
 #include "kernels/dropout.h"
 #include "kernels/fused.h"
-#include "kernels/gpu.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 #include "kernels/sum.h"
@@ -15,6 +14,17 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+bool has_norm_kernel(const at::Tensor& x) {
+  return has_fused_kernel(x) && (!x.is_cuda() || x.size(1) <= cuda::kMaxNormColumns);
+}
+
+/// A GPU computes more blocks at once.
+int64_t block_rows_on(const at::Device& device, int64_t rows) {
+  constexpr int64_t kGpuBlocks = 1024;
+  return device.is_cuda() ? std::max<int64_t>(16, (rows + kGpuBlocks - 1) / kGpuBlocks)
+                          : norm_block_rows(rows);
+}
 
 struct Forward {
   at::Tensor out;   // (N, D)
@@ -52,20 +62,21 @@ Forward norm_forward(const at::Tensor& residual,
   dispatch_element_type(branch, [&](auto element) {
     using T = decltype(element);
     const auto body = [&](int64_t begin, int64_t end) {
-      operations<T>().norm_forward({.rows = norm_rows_of(branch, begin, end, first_row),
-                                    .dropout_rng = to_dropout_rng(rule),
-                                    .residual = elements<const T>(residual),
-                                    .branch = elements<const T>(branch),
-                                    .weight = elements<const float>(scale.weight),
-                                    .bias = elements<const float>(scale.bias),
-                                    .epsilon = static_cast<float>(norm.epsilon),
-                                    .is_rms = norm.is_rms,
-                                    .sum = residual.defined() ? elements<T>(result.x) : nullptr,
-                                    .out = elements<T>(result.out),
-                                    .mean = elements<float>(result.mean),
-                                    .rstd = elements<float>(result.rstd)});
+      operations<T>(branch).norm_forward(
+          {.rows = norm_rows_of(branch, begin, end, first_row),
+           .dropout_rng = to_dropout_rng(rule),
+           .residual = elements<const T>(residual),
+           .branch = elements<const T>(branch),
+           .weight = elements<const float>(scale.weight),
+           .bias = elements<const float>(scale.bias),
+           .epsilon = static_cast<float>(norm.epsilon),
+           .is_rms = norm.is_rms,
+           .sum = residual.defined() ? elements<T>(result.x) : nullptr,
+           .out = elements<T>(result.out),
+           .mean = elements<float>(result.mean),
+           .rstd = elements<float>(result.rstd)});
     };
-    parallel_for(0, branch.size(0), row_grain(branch.size(1)), body);
+    for_each_range(branch, branch.size(0), row_grain(branch.size(1)), body);
   });
   return result;
 }
@@ -92,34 +103,35 @@ Gradients norm_backward(const variable_list& saved,
   const auto& x = saved[0];
   const auto& weight = saved[3];
   const int64_t columns = x.size(1);
-  const int64_t size = norm_block_rows(x.size(0));
+  const int64_t size = block_rows_on(x.device(), x.size(0));
   const int64_t blocks = (x.size(0) + size - 1) / size;
   const auto wide_weight = weight.to(at::kFloat).contiguous();
-  const auto parts = at::empty({2, blocks, columns}, wide_weight.options());
+  const auto parts = at::empty({blocks, 2 * columns}, wide_weight.options());
   Gradients result{.dx = at::empty_like(x), .dbranch = {}, .dweight = {}, .dbias = {}};
   if (wants.branch) {
     result.dbranch = at::empty_like(x);
   }
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    for_each_block(x.size(0), size, [&](int64_t block, int64_t begin, int64_t end) {
-      operations<T>().norm_backward({.rows = norm_rows_of(x, begin, end, first_row),
-                                     .dropout_rng = to_dropout_rng(rule),
-                                     .x = elements<const T>(x),
-                                     .gradient = elements<const T>(gradient),
-                                     .weight = elements<const float>(wide_weight),
-                                     .mean = elements<const float>(saved[1]),
-                                     .rstd = elements<const float>(saved[2]),
-                                     .is_rms = wants.is_rms,
-                                     .dx = elements<T>(result.dx),
-                                     .dbranch = elements<T>(result.dbranch),
-                                     .dweight = elements<float>(parts) + block * columns,
-                                     .dbias = elements<float>(parts) + (blocks + block) * columns});
+    for_each_block(x, x.size(0), size, [&](int64_t begin, int64_t end) {
+      operations<T>(x).norm_backward({.rows = norm_rows_of(x, begin, end, first_row),
+                                      .dropout_rng = to_dropout_rng(rule),
+                                      .x = elements<const T>(x),
+                                      .gradient = elements<const T>(gradient),
+                                      .weight = elements<const float>(wide_weight),
+                                      .mean = elements<const float>(saved[1]),
+                                      .rstd = elements<const float>(saved[2]),
+                                      .is_rms = wants.is_rms,
+                                      .dx = elements<T>(result.dx),
+                                      .dbranch = elements<T>(result.dbranch),
+                                      .sums = elements<float>(parts),
+                                      .block_rows = size});
     });
   });
-  result.dweight = column_sum(parts[0]).to(weight.scalar_type());
+  const auto sums = column_sum(parts).to(weight.scalar_type()).view({2, columns});
+  result.dweight = sums[0];
   if (wants.bias) {
-    result.dbias = column_sum(parts[1]).to(weight.scalar_type());
+    result.dbias = sums[1];
   }
   return result;
 }
@@ -220,9 +232,8 @@ at::Tensor layer_norm(const at::Tensor& x,
                       double epsilon) {
   const ScopedOperationTimer timer(Operation::kNorm);
   check_norm(x, weight, bias);
-  if (!has_vector_kernel(x)) {
-    return x.is_cuda() ? gpu::layer_norm(x, weight, bias, epsilon)
-                       : reference::layer_norm(x, weight, bias, epsilon);
+  if (!has_norm_kernel(x)) {
+    return reference::layer_norm(x, weight, bias, epsilon);
   }
   return PlainNorm::apply(x, weight, optional(bias), epsilon, false);
 }
@@ -230,9 +241,8 @@ at::Tensor layer_norm(const at::Tensor& x,
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   const ScopedOperationTimer timer(Operation::kNorm);
   check_norm(x, weight, {});
-  if (!has_vector_kernel(x)) {
-    return x.is_cuda() ? gpu::rms_norm(x, weight, epsilon)
-                       : reference::rms_norm(x, weight, epsilon);
+  if (!has_norm_kernel(x)) {
+    return reference::rms_norm(x, weight, epsilon);
   }
   return PlainNorm::apply(x, weight, std::nullopt, epsilon, true);
 }
@@ -240,7 +250,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 std::vector<at::Tensor> save_for_recompute(const at::Tensor& y) {
   using Node = torch::autograd::CppNode<PlainNorm>;
   const auto* const norm = dynamic_cast<const Node*>(y.grad_fn().get());
-  if (norm == nullptr) {
+  if (norm == nullptr || !y.is_cpu()) {
     return {y};
   }
   auto kept = norm->ctx_.get_saved_variables();
@@ -287,7 +297,7 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
   check_norm(residual, norm.weight, norm.bias);
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
-  if (!has_vector_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
+  if (!has_norm_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
     const auto sum = add_dropout(residual, branch, p, rng_key);
     return norm.is_rms ? rms_norm(sum, norm.weight, norm.epsilon)
                        : layer_norm(sum, norm.weight, norm.bias, norm.epsilon);

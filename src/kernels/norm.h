@@ -20,9 +20,9 @@ at::Tensor layer_norm(const at::Tensor& x,
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
 /// Tensors to save instead of y for the backward pass of an operation that reads y. Usually y
-/// itself; if y is the direct output of layer_norm or rms_norm, the tensors that they save anyway,
-/// from which it can be recomputed: x (N, D), mean and 1 / standard deviation (N), fp32, weight
-/// (D), bias (D) or undefined. The norm's own backward pass must not have run.
+/// itself; if y is the direct output of layer_norm or rms_norm on a CPU, the tensors that they save
+/// anyway, from which it can be recomputed: x (N, D), mean and 1 / standard deviation (N), fp32,
+/// weight (D), bias (D) or undefined. The norm's own backward pass must not have run.
 std::vector<at::Tensor> save_for_recompute(const at::Tensor& y);
 /// Recomputes y from the saved tensors, bit-identical.
 at::Tensor recompute(at::TensorList kept);

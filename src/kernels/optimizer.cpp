@@ -112,12 +112,16 @@ Run run_at(const UpdateSlice& slice, int64_t begin, int64_t end) {
   return run;
 }
 
-// Calls body(run) for all blocks. Threads take chunks dynamically, because skipped blocks are cheap
-// and come in clusters.
+// Calls body(run) for all blocks. A GPU updates all elements at once. Threads take chunks
+// dynamically, because skipped blocks are cheap and come in clusters.
 template <class Body>
 void for_each_run(const UpdateSlice& slice, const Body& body) {
   constexpr int64_t kChunk = 4 * kGrain;
   const int64_t size = slice.master.size(0);
+  if (slice.master.is_cuda()) {
+    body(Run{.begin = 0, .end = size});
+    return;
+  }
   const int64_t pieces = (size + kChunk - 1) / kChunk;
   std::atomic<int64_t> next{0};
   parallel_for(0, std::min(pieces, parallel_threads()), 1, [&](int64_t /*from*/, int64_t /*to*/) {
@@ -162,7 +166,7 @@ void vector_adamw(const UpdateSlice& given, const cpu::AdamwSlice<T>& rule) {
     part.first = is_skipped ? nullptr : from<float>(slice.first, run.begin);
     part.second = is_skipped ? nullptr : from<float>(slice.second, run.begin);
     part.size = run.end - run.begin;
-    operations<T>().adamw(part);
+    operations<T>(slice.master).adamw(part);
     if (!is_skipped) {
       mark_nonzero_moments(slice, run);
     }
@@ -184,7 +188,7 @@ void vector_sgd(const UpdateSlice& given, const cpu::SgdSlice<T>& rule) {
     part.gradient = run.has_gradient ? from<T>(slice.gradient, run.begin) : nullptr;
     part.first = from<float>(slice.first, run.begin);
     part.size = run.end - run.begin;
-    operations<T>().sgd(part);
+    operations<T>(slice.master).sgd(part);
     if (slice.first.defined()) {
       mark_nonzero_moments(slice, run);
     }
@@ -208,7 +212,7 @@ void adamw(const UpdateSlice& slice, const AdamwRule& rule, double gradient_scal
   check_optimizer(slice);
   TORCH_CHECK(slice.first.defined() && slice.second.defined(), "adamw expects two moments");
   const at::NoGradGuard no_grad;
-  if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
+  if (!has_fused_kernel(slice.master) || !has_fused_kernel(slice.gradient)) {
     aten_adamw(slice, rule, gradient_scale);
     finish_update(slice);
     return;
@@ -226,7 +230,7 @@ void sgd(const UpdateSlice& slice, const SgdRule& rule, double gradient_scale) {
   if (rule.momentum == 0.0) {
     used.first.reset();
   }
-  if (!has_vector_kernel(slice.master) || !has_vector_kernel(slice.gradient)) {
+  if (!has_fused_kernel(slice.master) || !has_fused_kernel(slice.gradient)) {
     aten_sgd(used, sgd_slice<float>(rule, gradient_scale));
     finish_update(used);
     return;
@@ -287,15 +291,15 @@ void accumulate_and_zero(const at::Tensor& sum, const at::Tensor& x) {
               "expected contiguous tensors of equal size with an fp32 sum, got ", sum.sizes(),
               " and ", x.sizes());
   const at::NoGradGuard no_grad;
-  if (!has_vector_kernel(sum) || !has_vector_kernel(x)) {
+  if (!has_fused_kernel(sum) || !has_fused_kernel(x)) {
     sum.add_(x);
     x.zero_();
     return;
   }
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
-      operations<T>().accumulate_and_zero(from<float>(sum, begin), from<T>(x, begin), end - begin);
+    for_each_range(x, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      operations<T>(x).accumulate_and_zero(from<float>(sum, begin), from<T>(x, begin), end - begin);
     });
   });
 }

@@ -11,6 +11,8 @@ namespace {
 // LibTorch sums fewer elements than this in one thread, and a row sum never splits a row.
 constexpr int64_t kInOneThread = 4096;
 
+constexpr int64_t kSumRows = 128;  // that are added up to one partial sum on a CPU
+
 }  // namespace
 
 at::Tensor deterministic_sum(const at::Tensor& x) {
@@ -26,19 +28,19 @@ at::Tensor deterministic_sum(const at::Tensor& x) {
 }
 
 at::Tensor column_sum(const at::Tensor& x) {
-  constexpr int64_t kBlock = 128;
+  const int64_t part_rows = x.is_cuda() ? cuda::kSumRows : kSumRows;
   const int64_t rows = x.size(0);
   const int64_t columns = x.size(1);
   const auto options = x.options().dtype(at::kFloat);
   if (rows == 0) {
     return at::zeros({columns}, options);
   }
-  const auto parts = at::empty({(rows + kBlock - 1) / kBlock, columns}, options);
+  const auto parts = at::empty({(rows + part_rows - 1) / part_rows, columns}, options);
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    for_each_block(rows, kBlock, [&](int64_t block, int64_t begin, int64_t end) {
-      operations<T>().column_sum(elements<T>(x) + begin * columns, end - begin, columns,
-                                 elements<float>(parts) + block * columns);
+    for_each_block(x, rows, part_rows, [&](int64_t begin, int64_t end) {
+      operations<T>(x).column_sum(elements<T>(x) + begin * columns, end - begin, columns,
+                                  elements<float>(parts) + begin / part_rows * columns);
     });
   });
   return parts.size(0) == 1 ? parts[0] : column_sum(parts);

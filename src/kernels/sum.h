@@ -13,8 +13,8 @@ inline at::ScalarType accumulate_type(const at::Tensor& x) {
 /// large full reduction into one piece per thread.)
 at::Tensor deterministic_sum(const at::Tensor& x);
 
-/// Sum over the rows of x (N, D), contiguous fp32 or bf16 on the CPU -> (D) fp32; bit-identical for
-/// any number of threads.
+/// Sum over the rows of x (N, D), contiguous fp32 or bf16 with a fused kernel -> (D) fp32;
+/// bit-identical for any number of threads.
 at::Tensor column_sum(const at::Tensor& x);
 
 }  // namespace weft::kernels

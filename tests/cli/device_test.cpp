@@ -1,6 +1,6 @@
 // A GPU computes the same as the CPU: recipes of every kind of model and objective learn
-// the same on both, without dropout, whose masks differ between devices. If this build's LibTorch
-// has no CUDA, a fake GPU replaces it (tests/support/fake_gpu).
+// the same on both, without dropout: the masks of attention weights differ between devices. If this
+// build's LibTorch has no CUDA, a fake GPU replaces it (tests/support/fake_gpu).
 #include <algorithm>
 #include <cmath>
 #include <map>

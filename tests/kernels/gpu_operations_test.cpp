@@ -5,9 +5,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "kernels/attention/flash_attention.h"
 #include "kernels/attention/rotary.h"
 #include "kernels/compare.h"
-#include "kernels/gpu.h"
 #include "kernels/optimizer.h"
 #include "kernels/reference.h"
 
@@ -31,35 +31,7 @@ INSTANTIATE_TEST_SUITE_P(Types,
                            return parameter.param == at::kFloat ? "Fp32" : "Bf16";
                          });
 
-TEST_P(GpuOperations, NormsEqualTheReference) {
-  const std::vector<at::Tensor> inputs{at::randn({7, 24}), at::randn({24}), at::randn({24})};
-  comparison::expect_same(
-      [](const auto& in) { return gpu::layer_norm(in[0], in[1], in[2], 1e-5); },
-      [](const auto& in) { return reference::layer_norm(in[0], in[1], in[2], 1e-5); }, inputs,
-      GetParam());
-  comparison::expect_same(
-      [](const auto& in) { return gpu::layer_norm(in[0], in[1], {}, 1e-5); },
-      [](const auto& in) { return reference::layer_norm(in[0], in[1], {}, 1e-5); },
-      {inputs[0], inputs[1]}, GetParam());
-  comparison::expect_same([](const auto& in) { return gpu::rms_norm(in[0], in[1], 1e-5); },
-                          [](const auto& in) { return reference::rms_norm(in[0], in[1], 1e-5); },
-                          {inputs[0], inputs[1]}, GetParam());
-}
-
-TEST_P(GpuOperations, ABranchIsAddedAsInTheReference) {
-  comparison::expect_same(
-      [](const auto& in) { return gpu::add_dropout(in[0], in[1], 0.0, kGpuOperationsKey); },
-      [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.0, kGpuOperationsKey); },
-      {at::randn({7, 24}), at::randn({7, 24})}, GetParam());
-}
-
-TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
-  for (const auto activation : {Activation::kGelu, Activation::kSilu}) {
-    comparison::expect_same(
-        [&](const auto& in) { return gpu::activate_gated(in[0], activation); },
-        [&](const auto& in) { return reference::activate_gated(in[0], activation); },
-        {at::randn({5, 12})}, GetParam());
-  }
+TEST_P(GpuOperations, EmbeddingsAreThoseOfTheFormulas) {
   const std::vector<at::Tensor> inputs{at::randn({9, 8}), at::tensor({1, 8, 1, 1, 0}, at::kLong),
                                        at::randn({5, 8}), at::arange(5),
                                        at::randn({2, 8}), at::tensor({0, 1, 1, 1, 0}, at::kLong)};
@@ -72,23 +44,6 @@ TEST_P(GpuOperations, GatesAndEmbeddingsAreThoseOfTheFormulas) {
                in[4].index_select(0, in[5]);
       },
       inputs, GetParam());
-}
-
-TEST_P(GpuOperations, DropsTheGivenFractionDeterministically) {
-  const auto x = at::ones({200, 500}, GetParam());
-  const auto once = gpu::dropout(x, 0.3, kGpuOperationsKey);
-  EXPECT_TRUE(at::equal(once, gpu::dropout(x, 0.3, kGpuOperationsKey)));
-  EXPECT_NEAR(at::eq(once, 0).to(at::kDouble).mean().item<double>(), 0.3, 0.01);
-  EXPECT_NEAR(once.max().item<double>(), 1.0 / 0.7, 0.01);
-  EXPECT_TRUE(at::equal(gpu::dropout(x, 0.0, kGpuOperationsKey), x));
-  for (const auto& other : {RngKey{.seed = 6, .step = 2, .site = 1, .first_row = 4},
-                            RngKey{.seed = 5, .step = 3, .site = 1, .first_row = 4},
-                            RngKey{.seed = 5, .step = 2, .site = 2, .first_row = 4},
-                            RngKey{.seed = 5, .step = 2, .site = 1, .first_row = 204}}) {
-    const auto drops = gpu::dropout(x, 0.3, other);
-    const auto alike = at::eq(drops, once).to(at::kDouble).mean().item<double>();
-    EXPECT_NEAR(alike, 0.3 * 0.3 + 0.7 * 0.7, 0.01);
-  }
 }
 
 class FlashAttention : public ::testing::Test {
@@ -185,7 +140,7 @@ TEST_F(FlashAttention, DropsWeightsDeterministically) {
                           {.absolute = 0.02, .relative = 0.05}, "mean");
 }
 
-// On the CPU gradients of fp16, which the vector code does not serve, take the way of a GPU.
+// On the CPU gradients of fp16, which the fused kernels do not support, take LibTorch's update.
 TEST(GpuOptimizer, StepsAsTheCpuDoes) {
   at::manual_seed(1);
   const auto start = at::randn({300});

@@ -185,11 +185,12 @@ int run_train(std::vector<std::string> arguments) {
   if (asks_for_sweep(parsed) && !parsed.has("verify-resume")) {
     return run_sweep(parsed, overrides);
   }
-  const auto config =
-      train::check_run_config(config::Document::load(parsed.positional().front(), overrides));
+  const auto document = config::Document::load(parsed.positional().front(), overrides);
+  // Trains in child processes: they cannot use a GPU that this process has checked.
   if (parsed.has("verify-resume")) {
-    return run_verify_resume(parsed, config);
+    return run_verify_resume(parsed, train::read_run_config(document));
   }
+  const auto config = train::check_run_config(document);
   if (parsed.has("steps")) {
     throw UsageError("weft train: --steps works only with --verify-resume");
   }

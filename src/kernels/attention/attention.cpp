@@ -9,9 +9,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/attention/attention_cpu.h"
+#include "kernels/attention/flash_attention.h"
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
-#include "kernels/gpu.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 

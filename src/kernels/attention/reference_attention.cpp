@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/attention/attention_dropout_mask.h"
-#include "kernels/gpu.h"
+#include "kernels/attention/flash_attention.h"
 #include "kernels/random_bits.h"
 #include "kernels/reference.h"
 #include "kernels/sum.h"

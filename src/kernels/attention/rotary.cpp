@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/fused.h"
 #include "kernels/reference.h"
 
 namespace weft::kernels {
 
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
 
 constexpr double kTwoPi = 2 * std::numbers::pi;
 
@@ -61,6 +67,49 @@ at::Tensor scaled_frequencies(const at::Tensor& frequencies, const RotaryOptions
   TORCH_CHECK(false, "unknown scaling of rotary positions");
 }
 
+/// x (N, H, K) on a GPU, its heads contiguous, rotated forwards or backwards.
+at::Tensor rotated(const at::Tensor& x,
+                   const at::Tensor& table,
+                   const at::Tensor& positions,
+                   float direction) {
+  const auto out = at::empty(x.sizes(), x.options());
+  dispatch_element_type(x, [&](auto element) {
+    using T = decltype(element);
+    const cuda::RotateRows<T> work{.x = elements<const T>(x),
+                                   .row_stride = x.stride(0),
+                                   .rows = x.size(0),
+                                   .heads = x.size(1),
+                                   .width = x.size(2),
+                                   .table = elements<const float>(table),
+                                   .rotary_width = table.size(1),
+                                   .positions = elements<const int64_t>(positions),
+                                   .direction = direction,
+                                   .out = elements<T>(out)};
+    if constexpr (std::is_same_v<T, float>) {
+      cuda::kernel_table()->rotate_single(work);
+    } else {
+      cuda::kernel_table()->rotate_half(work);
+    }
+  });
+  return out;
+}
+
+class Rotate : public torch::autograd::Function<Rotate> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& x,
+                            const at::Tensor& table,
+                            const at::Tensor& positions) {
+    context->save_for_backward({table, positions});
+    return rotated(x, table, positions, 1);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    return {rotated(gradients[0].contiguous(), saved[0], saved[1], -1), {}, {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::Device& device) {
@@ -78,6 +127,9 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
 }
 
 at::Tensor apply_rotary(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {
+  if (x.is_cuda() && has_fused_kernel(x) && x.stride(2) == 1 && x.stride(1) == x.size(2)) {
+    return Rotate::apply(x, table, positions);
+  }
   return reference::rotate(x, table.index_select(0, positions));
 }
 

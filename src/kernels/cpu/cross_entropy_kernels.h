@@ -36,7 +36,7 @@ inline void zero_row(T* row, int64_t columns) {
 template <class T>
 void cross_entropy_rows(CrossEntropyRows<T> work) {
   for (int64_t row = 0; row < work.rows; ++row) {
-    T* const logits = work.logits + row * work.columns;
+    T* const logits = work.logits + row * work.stride;
     const int64_t target = work.targets[row];
     work.losses[row] = 0.0F;
     if (target == kIgnoredTarget) {

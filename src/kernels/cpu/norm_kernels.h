@@ -90,6 +90,8 @@ inline RowMeans row_means(const NormBackward<T>& norm, int64_t row) {
   const int64_t columns = norm.rows.columns;
   const T* const x = norm.x + row * columns;
   const T* const gradient = norm.gradient + row * columns;
+  float* const dweight = norm.sums;
+  float* const dbias = norm.sums + columns;
   const Vec mean = set(norm.mean[row]);
   const Vec rstd = set(norm.rstd[row]);
   Vec sum_gradient = zero();
@@ -100,9 +102,8 @@ inline RowMeans row_means(const NormBackward<T>& norm, int64_t row) {
     const Vec scaled = g * load_up_to(norm.weight + column, count);
     sum_gradient = sum_gradient + scaled;
     sum_projected = fma(scaled, normal, sum_projected);
-    store_up_to(norm.dweight + column, fma(g, normal, load_up_to(norm.dweight + column, count)),
-                count);
-    store_up_to(norm.dbias + column, load_up_to(norm.dbias + column, count) + g, count);
+    store_up_to(dweight + column, fma(g, normal, load_up_to(dweight + column, count)), count);
+    store_up_to(dbias + column, load_up_to(dbias + column, count) + g, count);
   });
   const float inverse = 1.0F / static_cast<float>(columns);
   return {norm.is_rms ? zero() : set(sum(sum_gradient) * inverse),
@@ -114,9 +115,9 @@ void norm_backward(NormBackward<T> norm) {
   BitStream stream(norm.dropout_rng);
   const Vec scale = set(norm.dropout_rng.scale);
   const int64_t columns = norm.rows.columns;
-  for (int64_t column = 0; column < columns; ++column) {
-    norm.dweight[column] = 0.0F;
-    norm.dbias[column] = 0.0F;
+  norm.sums += norm.rows.begin / norm.block_rows * 2 * columns;
+  for (int64_t column = 0; column < 2 * columns; ++column) {
+    norm.sums[column] = 0.0F;
   }
   for (int64_t row = norm.rows.begin; row < norm.rows.end; ++row) {
     const RowMeans means = row_means(norm, row);

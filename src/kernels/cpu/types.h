@@ -81,9 +81,11 @@ struct NormBackward {
   const float* rstd;
   bool is_rms;
   T* dx;
-  T* dbranch;      // dx through dropout, or null
-  float* dweight;  // (columns) for these rows only, overwritten
-  float* dbias;
+  T* dbranch;  // dx through dropout, or null
+  /// (blocks, 2, columns) Gradients of weight and bias: the sums over the rows of each block,
+  /// overwritten. A CPU computes one block per call.
+  float* sums;
+  int64_t block_rows;
 };
 
 /// y[i] = activation(x[i]), or gated activation(x[i][0 .. columns)) * x[i][columns .. 2 columns),
@@ -144,9 +146,10 @@ struct CrossEntropyRows {
   const T* bias;  // (columns) or null
   const int64_t* targets;
   float* losses;   // (rows)
-  float* scratch;  // (columns rounded up to 16)
+  float* scratch;  // (columns rounded up to 16), for a CPU
   int64_t rows;
   int64_t columns;
+  int64_t stride;  // of the rows of logits
   bool wants_gradient;
 };
 

@@ -103,7 +103,7 @@ at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const 
 }
 
 at::Tensor bias_gradient(const at::Tensor& g) {
-  return (has_vector_kernel(g) ? column_sum(g) : at::sum(g, {0}, false, accumulate_type(g)))
+  return (has_fused_kernel(g) ? column_sum(g) : at::sum(g, {0}, false, accumulate_type(g)))
       .to(g.scalar_type());
 }
 

@@ -68,7 +68,6 @@ struct Measured {
   std::vector<double> step, wait, forward, backward, optimizer, other;
   double tokens = 0;
   double sequences = 0;
-  double total_ms = 0;
   std::vector<kernels::OperationProfiler::Milliseconds> forward_by_operation, backward_by_operation;
   std::vector<std::pair<int64_t, Products>> products;  // of each step, with its operations
 };
@@ -103,10 +102,24 @@ void time_step(ProbeRun& probe, Measured& measured) {
   measured.other.push_back(step - wait - timings.forward - timings.backward - timings.optimizer);
   measured.forward_by_operation.push_back(timings.forward_by_operation);
   measured.backward_by_operation.push_back(timings.backward_by_operation);
-  measured.total_ms += step;
   measured.tokens += static_cast<double>(trainer.result().tokens);
   measured.sequences += static_cast<double>(trainer.result().sequences);
   measured.products.emplace_back(counter.flops(), counter.products());
+}
+
+/// The parts of the steps. A GPU works on several at once, so they are measured in more steps that
+/// wait for it after each part.
+Measured measure_parts(ProbeRun& probe, const Measured& measured, int64_t steps) {
+  if (probe.device().is_cpu()) {
+    return measured;
+  }
+  constexpr int64_t kSteps = 5;
+  Measured parts;
+  probe.trainer().set_synchronizes(true);
+  for (int64_t step = 0; step < std::min(steps, kSteps); ++step) {
+    time_step(probe, parts);
+  }
+  return parts;
 }
 
 /// Time of the matrix products of the step with the median number of operations.
@@ -195,10 +208,15 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
     probe.step();
   }
   const double cpu_before = cpu_ms();
+  probe.trainer().set_synchronizes(false);
+  const double begin = now_ms();
   for (int64_t step = 0; step < steps; ++step) {
     time_step(probe, measured);
   }
+  synchronize(probe.device());
+  const double total_ms = now_ms() - begin;
   const double cpu_spent = cpu_ms() - cpu_before;
+  const auto parts = measure_parts(probe, measured, steps);
   const auto count = static_cast<double>(steps);
   BenchReport report;
   report.steps = steps;
@@ -206,21 +224,21 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   report.precision = precision_name(probe.precision().type);
   report.device = probe.device().str();
   report.threads = at::get_num_threads();
-  report.real_tokens_per_s = 1e3 * measured.tokens / measured.total_ms;
+  report.real_tokens_per_s = 1e3 * measured.tokens / total_ms;
   report.tokens_per_step = measured.tokens / count;
   report.sequences_per_step = measured.sequences / count;
   report.ms_per_step_median = median(measured.step);
   report.data_wait_ms = median(measured.wait);
-  report.forward_ms = median(measured.forward);
-  report.backward_ms = median(measured.backward);
-  report.optimizer_ms = median(measured.optimizer);
-  report.other_ms = median(measured.other);
+  report.forward_ms = median(parts.forward);
+  report.backward_ms = median(parts.backward);
+  report.optimizer_ms = median(parts.optimizer);
+  report.other_ms = median(parts.other);
   report.peak_rss_mib = peak_memory() >> 20;
   report.loss = probe.trainer().result().loss;
-  report.forward_by_operation = medians(measured.forward_by_operation);
-  report.backward_by_operation = medians(measured.backward_by_operation);
+  report.forward_by_operation = medians(parts.forward_by_operation);
+  report.backward_by_operation = medians(parts.backward_by_operation);
   report.idle_share =
-      std::max(0.0, 1 - cpu_spent / (measured.total_ms * static_cast<double>(report.threads)));
+      std::max(0.0, 1 - cpu_spent / (total_ms * static_cast<double>(report.threads)));
   report.memory = measure_memory(probe, config);
   report.memory.resident_before = resident_before;
   report.matrix_products_ms = matrix_products_ms(measured, probe);

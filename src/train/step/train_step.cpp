@@ -17,7 +17,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "train/distributed/shard_collector.h"
-#include "train/run/device.h"
 #include "train/step/out_of_memory.h"
 
 namespace weft::train {
@@ -53,7 +52,7 @@ TrainStep::TrainStep(const objectives::Objective& objective,
     flat_parameters.set_on_refresh([this] { weights_.publish(); });
   }
   if (options.measures_time) {
-    clock_.emplace([device = options.device] { synchronize(device); });
+    clock_.emplace([this] { end_part(); });
   }
 }
 
@@ -385,9 +384,7 @@ void TrainStep::add_operation_times(kernels::OperationProfiler::Milliseconds& ti
 }
 
 double TrainStep::elapsed_ms() {
-  if (options_.measures_time) {
-    synchronize(options_.device);
-  }
+  end_part();
   const double now =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
           .count();

@@ -24,6 +24,7 @@
 #include "train/distributed/weight_exchange.h"
 #include "train/optimizer/flat_parameters.h"
 #include "train/optimizer/optimizer.h"
+#include "train/run/device.h"
 #include "train/step/step_totals.h"
 
 namespace weft::train {
@@ -93,6 +94,9 @@ class TrainStep {
   /// Context of the first row of that step's first micro-batch.
   nn::ForwardContext context_of(int64_t step) const;
   const StepTimings& timings() const { return timings_; }
+  /// Whether to wait for the device between the parts if time is measured; the default. Without it
+  /// the times of the parts on a GPU are those of their launch.
+  void set_synchronizes(bool value) { synchronizes_ = value; }
   ProcessGroup& group() const { return *options_.group; }
   /// State that layers carry from step to step; `update` commits that of the step.
   nn::CarriedState& carried_state() { return carried_state_; }
@@ -133,6 +137,11 @@ class TrainStep {
   void zero_grad();
   bool try_update(double lr, double scale);
   double elapsed_ms();
+  void end_part() const {
+    if (options_.measures_time && synchronizes_) {
+      synchronize(options_.device);
+    }
+  }
   void add_operation_times(kernels::OperationProfiler::Milliseconds& times);
 
   const objectives::Objective& objective_;
@@ -151,6 +160,7 @@ class TrainStep {
   kernels::SquaredNorm squared_norm_;  // of gradient_
   nn::CarriedState carried_state_;
   StepTimings timings_;
+  bool synchronizes_ = true;
   std::optional<kernels::OperationProfiler> clock_;  // only if time is measured
   double last_time_ms_ = 0;
 };

@@ -80,6 +80,7 @@ class Trainer {
   const Optimizer& optimizer() const { return optimizer_; }
   CheckpointParts checkpoint_parts() const;
   const StepTimings& timings() const { return train_step_.timings(); }
+  void set_synchronizes(bool value) { train_step_.set_synchronizes(value); }
   const StepResult& result() const { return result_; }
   double data_wait_ms() const { return loader_->waited_ms(); }
   int64_t steps_per_epoch() { return loader_->steps_per_epoch(state_.cursor.epoch); }
