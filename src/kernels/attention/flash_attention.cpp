@@ -30,7 +30,7 @@ bool has_cudnn_attention(const at::Device& device) {
   if (!device.is_cuda()) {
     return false;
   }
-  static const bool has = [&] {
+  static const bool kHas = [&] {
     const at::NoGradGuard no_grad;
     const auto x = at::zeros({1, 1, 128, 64}, at::TensorOptions(device).dtype(at::kBFloat16));
     try {
@@ -40,7 +40,7 @@ bool has_cudnn_attention(const at::Device& device) {
       return false;
     }
   }();
-  return has;
+  return kHas;
 }
 
 /// cuDNN prepares a plan for each shape, which pays for itself if all steps have the same one.
@@ -94,7 +94,7 @@ void seed_dropout(const at::Device& device, const DropoutRule& rule, int64_t fir
 }
 
 bool has_flash_attention(const at::Device& device) {
-  static const bool has = [&] {
+  static const bool kHas = [&] {
     const at::NoGradGuard no_grad;
     const auto one = at::zeros({1, 1, kHeadStep}, at::TensorOptions(device).dtype(at::kBFloat16));
     const auto ends = at::arange(2, at::TensorOptions(device).dtype(at::kInt));
@@ -105,7 +105,7 @@ bool has_flash_attention(const at::Device& device) {
       return false;
     }
   }();
-  return has;
+  return kHas;
 }
 
 bool supports_flash_attention(const AttentionInput& input, const AttentionSettings& settings) {

@@ -72,7 +72,7 @@ at::Tensor rotated(const at::Tensor& x,
                    const at::Tensor& table,
                    const at::Tensor& positions,
                    float direction) {
-  const auto out = at::empty(x.sizes(), x.options());
+  auto out = at::empty(x.sizes(), x.options());
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     const cuda::RotateRows<T> work{.x = elements<const T>(x),
