@@ -140,8 +140,7 @@ std::vector<std::string> advise(const Diagnosis& found) {
   if (found.gpus > 0 && kernels::cuda::kernel_table() == nullptr) {
     hints.emplace_back(
         "this program was built without nvcc, so that the GPU runs LibTorch's operations only: "
-        "install "
-        "the CUDA toolkit and rebuild");
+        "install the CUDA toolkit and rebuild");
   }
   if (found.gpus > 1 && !train::has_nccl()) {
     hints.emplace_back(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
@@ -50,11 +49,7 @@ const cpu::Operations<T>& operations() {
 /// Kernels for the device of x.
 template <class T>
 const cpu::Operations<T>& operations(const at::Tensor& x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return x.is_cuda() ? cuda::kernel_table()->single : operations<T>();
-  } else {
-    return x.is_cuda() ? cuda::kernel_table()->half : operations<T>();
-  }
+  return x.is_cuda() ? cuda::operations_of<T>(*cuda::kernel_table()) : operations<T>();
 }
 
 /// Pointer to the tensor's elements; null if it is undefined.

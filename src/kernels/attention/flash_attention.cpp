@@ -17,6 +17,18 @@ namespace {
 constexpr int64_t kMaxHeadWidth = 192;  // maximum whose backward pass fits on all of these GPUs
 constexpr int64_t kHeadStep = 8;
 
+/// Whether the device supports an operation: whether a call of it on tiny tensors succeeds.
+template <class Call>
+bool succeeds(const Call& call) {
+  const at::NoGradGuard no_grad;
+  try {
+    call();
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 /// The common length of all sequences of both layouts, or 0.
 int64_t equal_length(const Layout& queries, const Layout& keys) {
   if (queries.offsets != keys.offsets || queries.sequences() == 0) {
@@ -30,16 +42,10 @@ bool has_cudnn_attention(const at::Device& device) {
   if (!device.is_cuda()) {
     return false;
   }
-  static const bool kHas = [&] {
-    const at::NoGradGuard no_grad;
+  static const bool kHas = succeeds([&] {
     const auto x = at::zeros({1, 1, 128, 64}, at::TensorOptions(device).dtype(at::kBFloat16));
-    try {
-      at::_scaled_dot_product_cudnn_attention(x, x, x, std::nullopt, false);
-      return true;
-    } catch (const c10::Error&) {
-      return false;
-    }
-  }();
+    at::_scaled_dot_product_cudnn_attention(x, x, x, std::nullopt, false);
+  });
   return kHas;
 }
 
@@ -94,17 +100,11 @@ void seed_dropout(const at::Device& device, const DropoutRule& rule, int64_t fir
 }
 
 bool has_flash_attention(const at::Device& device) {
-  static const bool kHas = [&] {
-    const at::NoGradGuard no_grad;
+  static const bool kHas = succeeds([&] {
     const auto one = at::zeros({1, 1, kHeadStep}, at::TensorOptions(device).dtype(at::kBFloat16));
     const auto ends = at::arange(2, at::TensorOptions(device).dtype(at::kInt));
-    try {
-      at::_flash_attention_forward(one, one, one, ends, ends, 1, 1, 0.0, false, false);
-      return true;
-    } catch (const c10::Error&) {
-      return false;
-    }
-  }();
+    at::_flash_attention_forward(one, one, one, ends, ends, 1, 1, 0.0, false, false);
+  });
   return kHas;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <type_traits>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -75,21 +74,17 @@ at::Tensor rotated(const at::Tensor& x,
   auto out = at::empty(x.sizes(), x.options());
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    const cuda::RotateRows<T> work{.x = elements<const T>(x),
-                                   .row_stride = x.stride(0),
-                                   .rows = x.size(0),
-                                   .heads = x.size(1),
-                                   .width = x.size(2),
-                                   .table = elements<const float>(table),
-                                   .rotary_width = table.size(1),
-                                   .positions = elements<const int64_t>(positions),
-                                   .direction = direction,
-                                   .out = elements<T>(out)};
-    if constexpr (std::is_same_v<T, float>) {
-      cuda::kernel_table()->rotate_single(work);
-    } else {
-      cuda::kernel_table()->rotate_half(work);
-    }
+    cuda::operations_of<T>(*cuda::kernel_table())
+        .rotate({.x = elements<const T>(x),
+                 .row_stride = x.stride(0),
+                 .rows = x.size(0),
+                 .heads = x.size(1),
+                 .width = x.size(2),
+                 .table = elements<const float>(table),
+                 .rotary_width = table.size(1),
+                 .positions = elements<const int64_t>(positions),
+                 .direction = direction,
+                 .out = elements<T>(out)});
   });
   return out;
 }

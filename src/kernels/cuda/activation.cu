@@ -5,8 +5,6 @@
 namespace weft::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 struct ValueAndDerivative {
   float value;
   float derivative;
@@ -68,17 +66,6 @@ void dispatch_activation(Activation activation, const Body& body) {
     case Activation::kTanh:
       return body(Tanh{});
   }
-}
-
-/// Vector of a flat tensor that this thread computes: its first element, and its elements.
-struct Place {
-  int64_t first;
-  int count;
-};
-
-__device__ inline Place place_of_thread(int64_t size) {
-  const int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth;
-  return {first, count_at(first, size)};
 }
 
 template <class Function, class T>
@@ -168,11 +155,6 @@ bool is_wide_work(const cpu::ActivationRows<T>& work, bool is_gated) {
          are_aligned(work.x, work.y, work.gradient, work.dx);
 }
 
-template <class T>
-unsigned flat_blocks(const cpu::ActivationRows<T>& work) {
-  return blocks_for(work.rows * work.columns, int64_t{kThreads} * kWidth);
-}
-
 }  // namespace
 
 template <class T>
@@ -182,8 +164,8 @@ void activation_forward(Activation activation, cpu::ActivationRows<T> work) {
   }
   dispatch_activation(activation, [&](auto function) {
     forward<decltype(function)>
-        <<<flat_blocks(work), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-            work, is_wide_work(work, false));
+        <<<flat_blocks(work.rows * work.columns), kFlatThreads, 0,
+           c10::cuda::getCurrentCUDAStream()>>>(work, is_wide_work(work, false));
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -195,8 +177,8 @@ void activation_backward(Activation activation, cpu::ActivationRows<T> work) {
   }
   dispatch_activation(activation, [&](auto function) {
     backward<decltype(function)>
-        <<<flat_blocks(work), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
-            work, is_wide_work(work, false));
+        <<<flat_blocks(work.rows * work.columns), kFlatThreads, 0,
+           c10::cuda::getCurrentCUDAStream()>>>(work, is_wide_work(work, false));
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -11,8 +11,8 @@ namespace weft::kernels::cuda {
 namespace {
 
 template <class T>
-cpu::Operations<T> gpu_operations() {
-  cpu::Operations<T> table{};
+Operations<T> gpu_operations() {
+  Operations<T> table{};
   table.dropout = dropout<T>;
   table.norm_forward = norm_forward<T>;
   table.norm_backward = norm_backward<T>;
@@ -25,6 +25,7 @@ cpu::Operations<T> gpu_operations() {
   table.cross_entropy_rows = cross_entropy_rows<T>;
   table.adamw = adamw<T>;
   table.sgd = sgd<T>;
+  table.rotate = rotate<T>;
   return table;
 }
 
@@ -32,9 +33,7 @@ cpu::Operations<T> gpu_operations() {
 
 const KernelTable* kernel_table() {
   static const KernelTable table{.single = gpu_operations<float>(),
-                                 .half = gpu_operations<cpu::Bf16>(),
-                                 .rotate_single = rotate<float>,
-                                 .rotate_half = rotate<cpu::Bf16>};
+                                 .half = gpu_operations<cpu::Bf16>()};
   return &table;
 }
 

@@ -24,15 +24,29 @@ struct RotateRows {
 };
 
 /// Operations that a GPU computes otherwise are null.
+template <class T>
+struct Operations : cpu::Operations<T> {
+  void (*rotate)(RotateRows<T> work);
+};
+
 struct KernelTable {
-  cpu::Operations<float> single;
-  cpu::Operations<cpu::Bf16> half;
-  void (*rotate_single)(RotateRows<float> work);
-  void (*rotate_half)(RotateRows<cpu::Bf16> work);
+  Operations<float> single;
+  Operations<cpu::Bf16> half;
 };
 
 /// Null in a build without nvcc.
 const KernelTable* kernel_table();
+
+template <class T>
+const Operations<T>& operations_of(const KernelTable& table);
+template <>
+inline const Operations<float>& operations_of<float>(const KernelTable& table) {
+  return table.single;
+}
+template <>
+inline const Operations<cpu::Bf16>& operations_of<cpu::Bf16>(const KernelTable& table) {
+  return table.half;
+}
 
 /// Rows that column_sum adds up to one row of sums.
 inline constexpr int64_t kSumRows = 256;

@@ -1,7 +1,5 @@
 // LayerNorm (arXiv:1607.06450) and RMSNorm (arXiv:1910.07467), alone or after residual + dropout. A
 // row stays in the registers of one warp, or of a few.
-#include <algorithm>
-
 #include "kernels/cuda/kernel_table.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/random.cuh"

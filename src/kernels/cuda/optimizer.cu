@@ -5,8 +5,6 @@
 namespace weft::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 /// The gradient times its scale; zeroes what was read.
 template <class T>
 __device__ inline Vector consumed(
@@ -31,14 +29,9 @@ __device__ inline void store_parameter(
   }
 }
 
-__device__ inline int64_t first_of_thread() {
-  return (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth;
-}
-
 template <class T>
 __global__ void update_adamw(cpu::AdamwSlice<T> slice, bool is_wide) {
-  const int64_t at = first_of_thread();
-  const int count = count_at(at, slice.size);
+  const auto [at, count] = place_of_thread(slice.size);
   const auto g = consumed(slice.gradient, at, count, slice.gradient_scale, is_wide);
   auto first = load(slice.first + at, count, is_wide);
   auto second = load(slice.second + at, count, is_wide);
@@ -57,8 +50,7 @@ __global__ void update_adamw(cpu::AdamwSlice<T> slice, bool is_wide) {
 
 template <class T>
 __global__ void update_sgd(cpu::SgdSlice<T> slice, bool is_wide) {
-  const int64_t at = first_of_thread();
-  const int count = count_at(at, slice.size);
+  const auto [at, count] = place_of_thread(slice.size);
   auto direction = consumed(slice.gradient, at, count, slice.gradient_scale, is_wide);
   auto master = load(slice.master + at, count, is_wide);
 #pragma unroll
@@ -82,8 +74,7 @@ __global__ void update_sgd(cpu::SgdSlice<T> slice, bool is_wide) {
 
 template <class T>
 __global__ void add_and_zero(float* sum, T* x, int64_t size, bool is_wide) {
-  const int64_t at = first_of_thread();
-  const int count = count_at(at, size);
+  const auto [at, count] = place_of_thread(size);
   auto total = load(sum + at, count, is_wide);
   const auto added = consumed(x, at, count, 1.0F, is_wide);
 #pragma unroll
@@ -92,8 +83,6 @@ __global__ void add_and_zero(float* sum, T* x, int64_t size, bool is_wide) {
   }
   store(sum + at, total, count, is_wide);
 }
-
-unsigned blocks_of(int64_t size) { return blocks_for(size, int64_t{kThreads} * kWidth); }
 
 }  // namespace
 
@@ -104,8 +93,8 @@ void adamw(cpu::AdamwSlice<T> slice) {
   }
   const bool is_wide =
       are_aligned(slice.master, slice.compute, slice.gradient, slice.first, slice.second);
-  update_adamw<<<blocks_of(slice.size), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(slice,
-                                                                                          is_wide);
+  update_adamw<<<flat_blocks(slice.size), kFlatThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      slice, is_wide);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -115,8 +104,8 @@ void sgd(cpu::SgdSlice<T> slice) {
     return;
   }
   const bool is_wide = are_aligned(slice.master, slice.compute, slice.gradient, slice.first);
-  update_sgd<<<blocks_of(slice.size), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(slice,
-                                                                                        is_wide);
+  update_sgd<<<flat_blocks(slice.size), kFlatThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+      slice, is_wide);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -125,7 +114,7 @@ void accumulate_and_zero(float* sum, T* x, int64_t size) {
   if (size == 0) {
     return;
   }
-  add_and_zero<<<blocks_of(size), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
+  add_and_zero<<<flat_blocks(size), kFlatThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
       sum, x, size, are_aligned(sum, x));
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

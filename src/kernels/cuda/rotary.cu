@@ -1,20 +1,17 @@
 // Rotary positions (arXiv:2104.09864).
-#include "kernels/cuda/kernel_table.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/vectors.cuh"
 
 namespace weft::kernels::cuda {
 namespace {
 
-__host__ __device__ inline int vectors_in(int elements) { return (elements + kWidth - 1) / kWidth; }
-
 /// A thread rotates a vector of the first half with that of the second, or copies one that is not
 /// rotated.
 template <class T>
 __global__ void rotate_heads(RotateRows<T> work, unsigned tiles_of_row, bool is_wide) {
   const int half = static_cast<int>(work.rotary_width) / 2;
-  const int pairs = vectors_in(half);
-  const int pieces = pairs + vectors_in(static_cast<int>(work.width) - 2 * half);
+  const auto pairs = static_cast<int>(vectors_of(half));
+  const int pieces = pairs + static_cast<int>(vectors_of(work.width - work.rotary_width));
   const auto [row, vector] = tile_place(tiles_of_row);
   const int index = static_cast<int>(vector);
   const int head = index / pieces;
@@ -53,9 +50,8 @@ __global__ void rotate_heads(RotateRows<T> work, unsigned tiles_of_row, bool is_
 
 template <class T>
 void rotate(RotateRows<T> work) {
-  const auto rotary_width = static_cast<int>(work.rotary_width);
   const int64_t pieces =
-      vectors_in(rotary_width / 2) + vectors_in(static_cast<int>(work.width) - rotary_width);
+      vectors_of(work.rotary_width / 2) + vectors_of(work.width - work.rotary_width);
   if (work.rows * work.heads * pieces == 0) {
     return;
   }

@@ -122,6 +122,28 @@ bool are_aligned(const Pointers*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
+inline unsigned blocks_for(int64_t items, int64_t per_block) {
+  return static_cast<unsigned>((items + per_block - 1) / per_block);
+}
+
+/// Kernels over a flat tensor: each thread computes a vector.
+inline constexpr int kFlatThreads = 256;  // of a block
+
+inline unsigned flat_blocks(int64_t size) {
+  return blocks_for(size, int64_t{kFlatThreads} * kWidth);
+}
+
+/// Vector of a flat tensor that this thread computes: its first element, and its elements.
+struct Place {
+  int64_t first;
+  int count;
+};
+
+__device__ inline Place place_of_thread(int64_t size) {
+  const int64_t first = (int64_t{blockIdx.x} * kFlatThreads + threadIdx.x) * kWidth;
+  return {first, count_at(first, size)};
+}
+
 /// Blocks of 32 vectors times kRowsOfTile rows, in the order of the rows, so that memory is read in
 /// its order.
 inline constexpr int kRowsOfTile = 8;
@@ -137,10 +159,6 @@ __device__ inline TilePlace tile_place(unsigned tiles_of_row) {
   return {int64_t{row} * kRowsOfTile + threadIdx.y, int64_t{tile} * kWarp + threadIdx.x};
 }
 
-inline unsigned blocks_for(int64_t items, int64_t per_block) {
-  return static_cast<unsigned>((items + per_block - 1) / per_block);
-}
-
 /// A launch of all tiles of `rows` rows of `vectors` vectors.
 struct TileLaunch {
   TileLaunch(int64_t rows, int64_t vectors)
@@ -151,6 +169,8 @@ struct TileLaunch {
   unsigned blocks;
 };
 
-inline int64_t vectors_of(int64_t columns) { return (columns + kWidth - 1) / kWidth; }
+__host__ __device__ inline int64_t vectors_of(int64_t columns) {
+  return (columns + kWidth - 1) / kWidth;
+}
 
 }  // namespace weft::kernels::cuda
