@@ -86,6 +86,12 @@ void FileDescriptor::truncate(int64_t size) const {
   }
 }
 
+void FileDescriptor::allocate(int64_t size) const {
+  if (repeated([&] { return system_calls::allocate(descriptor_, path_, size); }) < 0) {
+    throw_errno(name_, "cut");
+  }
+}
+
 void FileDescriptor::close() {
   // The descriptor is closed even after EINTR (Linux).
   const int result = system_calls::close(std::exchange(descriptor_, -1), path_);

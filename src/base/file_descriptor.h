@@ -30,6 +30,8 @@ class FileDescriptor {
   void seek(int64_t position) const;
   /// Truncates the file to its first `size` bytes, or extends it with zeros.
   void truncate(int64_t size) const;
+  /// Grows the file to this size, with blocks on the disk.
+  void allocate(int64_t size) const;
   /// Closes the file; may report the failure of an earlier write.
   void close();
   int get() const { return descriptor_; }

@@ -67,6 +67,13 @@ int truncate(int descriptor, const std::string& path, int64_t size) {
   return made(Call::kTruncate, path, [&] { return ::ftruncate(descriptor, size); });
 }
 
+int allocate(int descriptor, const std::string& path, int64_t size) {
+  return made(Call::kTruncate, path, [&] {
+    errno = ::posix_fallocate(descriptor, 0, size);
+    return errno == 0 ? 0 : -1;
+  });
+}
+
 int rename(const std::string& from, const std::string& to) {
   return made(Call::kRename, from + " " + to,
               [&] { return std::rename(from.c_str(), to.c_str()); });

@@ -15,6 +15,8 @@ ssize_t write(int descriptor, const std::string& path, const void* bytes, std::s
 int flush(int descriptor, const std::string& path);
 int close(int descriptor, const std::string& path);
 int truncate(int descriptor, const std::string& path, int64_t size);
+/// Grows the file to this size, with blocks on the disk.
+int allocate(int descriptor, const std::string& path, int64_t size);
 int rename(const std::string& from, const std::string& to);
 /// Swaps two names atomically.
 int exchange(const std::string& from, const std::string& to);

@@ -27,6 +27,9 @@ at::Tensor tag_logits(models::Model& model,
                       const data::Batch& batch,
                       const nn::ForwardContext& context);
 
+/// A zero connected to the graph of x: the loss of a batch without targets.
+at::Tensor zero_loss(const at::Tensor& x);
+
 /// Advances the step-level offsets past this batch.
 void advance_offsets(const data::Batch& batch, nn::ForwardContext& context);
 

@@ -19,6 +19,7 @@ const config::Choices<TokenizerType> kTypes = {
     {"bpe", TokenizerType::kBpe},
     {"byte_level_bpe", TokenizerType::kByteLevelBpe},
     {"characters", TokenizerType::kCharacters},
+    {"word_level", TokenizerType::kWordLevel},
 };
 
 const config::Choices<std::string> kNormalizations = {
@@ -26,10 +27,12 @@ const config::Choices<std::string> kNormalizations = {
     {"nfkc_cf", "nfkc_cf"},   {"identity", "identity"},
 };
 
+constexpr int64_t kAllWords = 1'000'000;  // as many as there are
+
 constexpr std::string_view kOnlyWordPiece = "type: wordpiece";
 constexpr std::string_view kOnlySentencePiece = "type: unigram or bpe";
 constexpr std::string_view kOnlyByteLevel = "type: byte_level_bpe";
-constexpr std::string_view kOnlyMerging = "type: wordpiece or byte_level_bpe";
+constexpr std::string_view kOnlyCounting = "type: wordpiece, byte_level_bpe or word_level";
 
 struct TypeKey {
   const char* key;
@@ -38,7 +41,7 @@ struct TypeKey {
 constexpr std::array<TypeKey, 7> kTypeKeys = {{
     {"lowercase", kOnlyWordPiece},
     {"strip_accents", kOnlyWordPiece},
-    {"min_frequency", kOnlyMerging},
+    {"min_frequency", kOnlyCounting},
     {"add_prefix_space", kOnlyByteLevel},
     {"character_coverage", kOnlySentencePiece},
     {"byte_fallback", kOnlySentencePiece},
@@ -74,12 +77,13 @@ void read_word_piece(config::Section& section, TokenizerOptions& options) {
   }
 }
 
-void read_merging(config::Section& section, TokenizerOptions& options) {
+void read_min_frequency(config::Section& section, TokenizerOptions& options) {
   section.read("min_frequency", options.min_frequency,
-               {.help = "Minimum frequency of a pair of pieces to be merged into a new piece.",
+               {.help = "Minimum frequency of a pair of pieces to be merged into a new piece; for "
+                        "word_level, of a word.",
                 .unit = "times",
                 .range = config::at_least(1),
-                .only_if = kOnlyMerging});
+                .only_if = kOnlyCounting});
 }
 
 void read_byte_level(config::Section& section, TokenizerOptions& options) {
@@ -119,7 +123,8 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
     }
   };
   read_where(is_word_piece, kOnlyWordPiece, read_word_piece);
-  read_where(is_word_piece || is_byte_level, kOnlyMerging, read_merging);
+  read_where(is_word_piece || is_byte_level || options.type == TokenizerType::kWordLevel,
+             kOnlyCounting, read_min_frequency);
   read_where(is_byte_level, kOnlyByteLevel, read_byte_level);
   const bool is_sentencepiece =
       options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
@@ -132,9 +137,15 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
 }
 
 void read_tokenizer_training(config::Section& section, TokenizerOptions& options) {
-  section.read_choice("type", options.type, kTypes, {.help = "Tokenizer algorithm to train."});
+  section.read_choice("type", options.type, kTypes,
+                      {.help = "Tokenizer algorithm to train. word_level: the words between white "
+                               "space, as they are."});
+  if (options.type == TokenizerType::kWordLevel) {
+    options.vocab_size = kAllWords;
+  }
   section.read("vocab_size", options.vocab_size,
-               {.help = "Vocabulary size, including special tokens. For characters: the maximum.",
+               {.help = "Vocabulary size, including special tokens. For characters and word_level: "
+                        "the maximum; the default of word_level is 1,000,000.",
                 .unit = "pieces",
                 .range = config::between(16, 1'000'000)});
   section.read("train_on", options.train_on,
@@ -170,6 +181,10 @@ TokenizerOptions default_tokenizer_options(TokenizerTemplate style, int64_t byte
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kQwen2:
       options.type = TokenizerType::kByteLevelBpe;
+      break;
+    case TokenizerTemplate::kBosEos:
+      options.type = TokenizerType::kWordLevel;
+      options.vocab_size = kAllWords;
       break;
     case TokenizerTemplate::kMbart:
       options.normalization = "identity";  // its tokenizer class has no normalization rules

@@ -14,7 +14,7 @@
 
 namespace weft::data {
 
-enum class TokenizerType { kWordPiece, kUnigram, kBpe, kByteLevelBpe, kCharacters };
+enum class TokenizerType { kWordPiece, kUnigram, kBpe, kByteLevelBpe, kCharacters, kWordLevel };
 
 using formats::TokenizerTemplate;
 
@@ -42,7 +42,7 @@ struct TokenizerOptions {
       "nmt_nfkc";  // unigram, bpe: nmt_nfkc | nfkc | nmt_nfkc_cf | nfkc_cf | identity
   bool add_prefix_space = false;     // byte_level_bpe
   int64_t sample_lines = 2'000'000;  // sample size for training if there are more lines
-  int64_t min_frequency = 2;         // wordpiece, byte_level_bpe
+  int64_t min_frequency = 2;         // wordpiece, byte_level_bpe, word_level
   LanguageCodes languages = {};      // mBART only; a run takes them from its data
 };
 

@@ -14,6 +14,7 @@ enum class TokenizerTemplate {
   kQwen2,       // byte_level_bpe only, with NFC and its own pre-tokenizer
   kT5,          // `a </s>`, sentinels from <extra_id_0> down at the end of the vocabulary
   kEosOnly,     // `a </s>` without sentinels: the original Transformer (2017), Marian
+  kBosEos,      // `<s> a </s>`, without padding and mask: classical language models
   kMbart,       // `a </s> en_XX`: the language code follows each text; unigram only
 };
 

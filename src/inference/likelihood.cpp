@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
-#include "batching/token_metrics.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
@@ -255,7 +254,7 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
   const auto states = model_.selected_hidden_states(
       input, context, nn::RowSelection::from_rows(rows, context, 0));  // (M, D)
-  const auto metrics = batching::lm_token_metrics(model_, states, targets);
+  const auto metrics = model_.lm_metrics(states, targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];

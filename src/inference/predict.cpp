@@ -11,7 +11,6 @@
 #include "base/threads.h"
 #include "batching/device_batch.h"
 #include "batching/model_inputs.h"
-#include "batching/token_metrics.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/linear/linear.h"
@@ -183,8 +182,7 @@ class BatchPredictor {
   void predict_mask_rows(const at::Tensor& rows,
                          const std::vector<std::size_t>& sequences,
                          const data::Batch& batch) {
-    const auto logits = kernels::linear(model_.token_features(rows), model_.output_weight(),
-                                        model_.output_bias());  // (M, V)
+    const auto logits = model_.lm_logits(rows);  // (M, V)
     const auto best =
         std::min<int64_t>(options_.top_k, std::min(logits.size(1), tokenizer_.size()));
     const auto known = logits.slice(1, 0, tokenizer_.size()).to(at::kFloat).softmax(1);

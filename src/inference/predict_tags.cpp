@@ -9,7 +9,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
-#include "batching/token_metrics.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "data/text/text_words.h"

@@ -1,10 +1,12 @@
 #include "models/bag_of_words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 
 #include "base/random.h"
@@ -90,6 +92,32 @@ BagOfWords::BagOfWords(const ModelOptions& options) : Baseline(options) {
   }
   words_ = register_parameter("words", at::empty({rows, head_outputs(options)}));
   bias_ = register_parameter("bias", at::empty({head_outputs(options)}));
+}
+
+void BagOfWords::fit(const TrainingSequences& data) {
+  if (!idf_.defined()) {
+    return;  // its weights do not depend on document frequencies
+  }
+  std::vector<double> counts(static_cast<std::size_t>(idf_.size(0)), 0.0);
+  double texts = 0;
+  data.visit([&](std::span<const int64_t> ids) {
+    auto rows = bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())},
+                             options())
+                    .rows;
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    for (const auto row : rows) {
+      if (row != BagFeatures::kNone) {
+        ++counts[static_cast<std::size_t>(row)];
+      }
+    }
+    ++texts;
+  });
+  const at::NoGradGuard no_grad;
+  for (auto& count : counts) {
+    count = 1 + std::log((1 + texts) / (1 + count));
+  }
+  idf_.copy_(at::from_blob(counts.data(), {idf_.size(0)}, at::kDouble));
 }
 
 at::Tensor BagOfWords::hidden(const TextInput& input, const nn::ForwardContext& context) {

@@ -31,6 +31,9 @@ class BagOfWords : public Baseline {
  public:
   explicit BagOfWords(const ModelOptions& options);
 
+  /// Fits the idf weights of tf-idf: 1 + ln((1 + texts) / (1 + texts that contain the feature)),
+  /// smoothed as in scikit-learn.
+  void fit(const TrainingSequences& data) override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;  // (N, C)
   at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 

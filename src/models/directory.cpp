@@ -50,8 +50,9 @@ void copy_weights(const Model& model,
                   const WeightAssignment& assignment) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
+  const auto buffers = model.named_buffers();
   for (const auto& [wanted, name] : assignment.pairs) {
-    auto rows = rows_of(parameters[wanted.parameter], wanted);
+    auto rows = rows_of((wanted.dtype ? buffers : parameters)[wanted.parameter], wanted);
     rows.copy_(from_file_layout(tensor_of(*files.find(name)), wanted).reshape(rows.sizes()));
   }
 }
@@ -172,6 +173,7 @@ LoadedModel load_model(const std::string& directory,
   LoadedModel result;
   result.model = options.family->make(options);
   copy_weights(*result.model, files, assignment);
+  result.model->finish_loading();
   if (!assignment.missing_keys.empty()) {
     initialize(*result.model, seed, assignment.missing_keys);
   }
@@ -189,16 +191,20 @@ void save_model(const std::string& directory,
                 const ParameterSource& parameter) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
+  const auto buffers = model.named_buffers();
   at::Tensor kept;  // the one that is being written
   std::vector<formats::NamedTensor> tensors;
   const auto map = weight_map(model.options());
   for (const auto& stored : map) {
-    const auto read = [&] {
-      const auto whole = parameter ? parameter(stored.parameter) : parameters[stored.parameter];
-      kept = to_dtype(to_file_layout(rows_of(whole, stored), stored), dtype);
+    const auto type = stored.dtype.value_or(dtype);
+    const auto read = [&, type] {
+      const auto whole = stored.dtype ? buffers[stored.parameter]
+                         : parameter  ? parameter(stored.parameter)
+                                      : parameters[stored.parameter];
+      kept = to_dtype(to_file_layout(rows_of(whole, stored), stored), type);
       return view_of(kept).bytes;
     };
-    const formats::TensorView view{.dtype = dtype, .shape = stored.shape, .bytes = {}};
+    const formats::TensorView view{.dtype = type, .shape = stored.shape, .bytes = {}};
     tensors.push_back({stored.name, view, read});
     if (!stored.duplicate_name.empty()) {
       tensors.push_back({stored.duplicate_name, view, read});

@@ -84,7 +84,8 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
 kernels::PackedMatrix prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
   visit_inner_linears(model, [](nn::LinearImpl& linear) { linear.pack(); });
-  return kernels::packed(model.output_weight().t());
+  const auto output = model.output_weight();
+  return output.defined() ? kernels::packed(output.t()) : kernels::PackedMatrix();
 }
 
 at::ScalarType fast_type(const at::Device& device) {

@@ -1,5 +1,11 @@
 #include "models/model.h"
 
+#include <algorithm>
+
+#include <ATen/Functions.h>
+
+#include "kernels/cross_entropy.h"
+#include "kernels/linear/linear.h"
 #include "models/config/family.h"
 
 namespace weft::models {
@@ -27,6 +33,32 @@ at::Tensor Model::output_weight() {
 
 at::Tensor Model::output_bias() {
   TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
+}
+
+at::Tensor Model::lm_logits(const at::Tensor& states) {
+  return kernels::linear(token_features(states), output_weight(), output_bias());
+}
+
+at::Tensor Model::lm_loss(const at::Tensor& states, const at::Tensor& targets, double smoothing) {
+  const auto features = token_features(states);  // (M, E)
+  const auto loss =
+      kernels::linear_cross_entropy(features, output_weight(), output_bias(), targets);
+  return smoothing > 0
+             ? loss + smoothing * kernels::label_smoothing_term(features, output_weight(),
+                                                                output_bias(), targets)
+             : loss;
+}
+
+TokenMetrics Model::lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) {
+  constexpr int64_t kChunkRows = 512;
+  TokenMetrics result;
+  const auto count = static_cast<int64_t>(targets.size());
+  for (int64_t begin = 0; begin < count; begin += kChunkRows) {
+    const int64_t end = std::min(count, begin + kChunkRows);
+    result.append(token_metrics(lm_logits(states.slice(0, begin, end)),
+                                {targets.begin() + begin, targets.begin() + end}));
+  }
+  return result;
 }
 
 at::Tensor Model::next_sentence_logits(const at::Tensor& /*pooled*/) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 
 #include "kernels/activation.h"
 #include "models/config/options.h"
+#include "models/token_metrics.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
 
@@ -28,12 +31,26 @@ struct SourceInput {
   at::Tensor patches;
 };
 
+/// Sequences of token ids on which a model is trained.
+struct TrainingSequences {
+  /// Calls the visitor for each, in order: with the tokens that the model reads, and for a causal
+  /// model with the last target.
+  std::function<void(const std::function<void(std::span<const int64_t>)>&)> visit;
+  std::string directory;  // of temporary files
+};
+
 /// A model of any family: a backbone with one head. Objectives call the functions that its head
 /// supports; the others throw. Parameters are registered in order of computation; their names
 /// appear in the training state.
 class Model : public torch::nn::Module {
  public:
   virtual const ModelOptions& options() const = 0;
+
+  /// Sets what is computed in one pass over the training data before training: document
+  /// frequencies, n-gram counts. Throws UserError, FileError.
+  virtual void fit(const TrainingSequences& /*data*/) {}
+  /// Called when stored buffers were read. Throws UserError if they contradict each other.
+  virtual void finish_loading() {}
 
   /// The device of the parameters.
   at::Device device() const;
@@ -65,8 +82,20 @@ class Model : public torch::nn::Module {
   /// Applies the head's transform to rows of hidden states: (M, D) -> (M, E), ready for
   /// `output_weight`.
   virtual at::Tensor token_features(const at::Tensor& rows);
-  virtual at::Tensor output_weight();  // (V, E), tied to the word embedding or not
-  virtual at::Tensor output_bias();    // (V), or undefined
+  /// (V, E), tied to the word embedding or not; undefined if only lm_logits gives the logits.
+  virtual at::Tensor output_weight();
+  virtual at::Tensor output_bias();  // (V), or undefined
+
+  /// Logits (M, V) of masked or next tokens, from hidden states (M, D).
+  virtual at::Tensor lm_logits(const at::Tensor& states);
+  /// Sum of their cross-entropies with targets (M): an fp32 scalar. `smoothing`: the fraction of
+  /// each target's probability spread over the whole vocabulary, as in torch's cross_entropy and
+  /// transformers' LabelSmoother (fairseq spreads it over the other tokens).
+  virtual at::Tensor lm_loss(const at::Tensor& states,
+                             const at::Tensor& targets,
+                             double smoothing = 0);
+  /// Metrics of these predictions, in chunks to bound the memory.
+  virtual TokenMetrics lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets);
 
   /// (B, 2): does the second text follow the first (class 0)?
   virtual at::Tensor next_sentence_logits(const at::Tensor& pooled);

@@ -65,7 +65,7 @@ class CausalLmObjective : public Objective {
                               "causal language modelling head");
   }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
-    return {.reads_raw_text = true};
+    return {.reads_raw_text = true, .supports_counting = true};
   }
   std::vector<std::string> terms() const override { return {"causal"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
@@ -75,6 +75,11 @@ class CausalLmObjective : public Objective {
                                  const data::Batch& batch,
                                  const nn::ForwardContext& context) const override {
     return {token_loss(model, batching::target_states(model, batch, context), batch)};
+  }
+  std::vector<int64_t> fitted_tokens(const data::Example& example) const override {
+    auto tokens = example.ids;
+    tokens.push_back(example.targets.back());
+    return tokens;
   }
   std::unique_ptr<Evaluation> evaluation() const override {
     return std::make_unique<CausalLmEvaluation>();

@@ -8,7 +8,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
-#include "batching/token_metrics.h"
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
@@ -47,10 +46,6 @@ at::Tensor distill_divergence(const at::Tensor& student,
 at::Tensor cosine_distance(const at::Tensor& student, const at::Tensor& teacher) {
   return kernels::deterministic_sum(
       1 - at::cosine_similarity(student.to(at::kFloat), teacher.to(at::kFloat), -1, 1e-8));
-}
-
-at::Tensor lm_logits(models::Model& model, const at::Tensor& rows) {
-  return kernels::linear(model.token_features(rows), model.output_weight(), model.output_bias());
 }
 
 /// A context that records attention in the layers of the pairs.
@@ -227,9 +222,9 @@ class DistillObjective : public Objective {
     {
       const at::NoGradGuard guard;
       teacher_states = states_of(teacher, batch, teacher_recording.context);
-      teacher_logits = lm_logits(teacher, teacher_states.targets);  // (M, V)
+      teacher_logits = teacher.lm_logits(teacher_states.targets);  // (M, V)
     }
-    const auto logits = lm_logits(model, states.targets);
+    const auto logits = model.lm_logits(states.targets);
     std::vector<at::Tensor> losses;
     for (const auto& [name, weight] : weighted_terms()) {
       const auto sum =

@@ -8,12 +8,12 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/token_metrics.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
 #include "objectives/objective.h"
@@ -101,7 +101,7 @@ class MaskedLmEvaluation : public RecordEvaluation<MaskedRecord> {
            const nn::ForwardContext& context) override {
     const auto states = states_of(model, batch, context, !pair_term_.empty());
     auto records = make_records(batch);
-    add_targets(batching::lm_token_metrics(model, states.targets, batch.targets), batch, records);
+    add_targets(model.lm_metrics(states.targets, batch.targets), batch, records);
     if (!pair_term_.empty()) {
       add_pairs(model.next_sentence_logits(states.pooled), batch, records);
     }
@@ -134,7 +134,7 @@ class MaskedLmEvaluation : public RecordEvaluation<MaskedRecord> {
     for (auto& label : labels) {
       label = std::max<int64_t>(label, 0);  // ignored ones are left out below
     }
-    const auto metrics = batching::token_metrics(logits, labels);
+    const auto metrics = models::token_metrics(logits, labels);
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (batch.labels[i] != data::kIgnoreIndex) {
         records[i].pair_loss = metrics.losses[i];

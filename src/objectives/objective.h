@@ -34,6 +34,7 @@ struct ObjectiveTraits {
   bool reads_rows = false;         // data.split and data.folds can divide the examples
   bool is_prefix_lm = false;       // a decoder sees the prefix in both directions
   bool records_attention = false;  // compares attention weights
+  bool supports_counting = false;  // models without gradient, such as n-grams, learn the same
 };
 
 /// The config of a training run, against which an objective checks itself.
@@ -89,6 +90,10 @@ class Objective {
   virtual std::vector<double> weights(const data::Batch& batch) const {
     const auto numbers = counts(batch);
     return {numbers.begin(), numbers.end()};
+  }
+  /// The tokens of an example that Model::fit sees.
+  virtual std::vector<int64_t> fitted_tokens(const data::Example& example) const {
+    return example.ids;
   }
   /// Sum of each term over the batch's targets: fp32 scalars with gradient. The batch's layout in
   /// `context` determines the model's device. If there are running sums, they follow as one tensor

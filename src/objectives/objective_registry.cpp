@@ -7,6 +7,7 @@
 
 #include "base/string_util.h"
 #include "config/reference.h"
+#include "models/config/family.h"
 #include "objectives/masked_lm.h"
 #include "objectives/objectives.h"
 
@@ -99,11 +100,22 @@ const ObjectiveDefinition& read_type(config::Section& section) {
   return *chosen;
 }
 
+/// Why the objective cannot train the model; without the allowed types.
+std::optional<Incompatibility> own_incompatibility(const Objective& objective,
+                                                   const models::ModelOptions& model) {
+  auto wrong = objective.incompatibility(model);
+  if (!wrong && models::capabilities_of(model.family).is_counted &&
+      !objective.traits(model).supports_counting) {
+    wrong = cannot_train(objective.name(), model, "counts tokens in their context");
+  }
+  return wrong;
+}
+
 /// The types whose objective, with default options, has nothing against the model's type.
 std::vector<std::string> types_for(const models::ModelOptions& model) {
   std::vector<std::string> types;
   for (const auto& definition : objective_definitions()) {
-    const auto wrong = make_default_objective(definition)->incompatibility(model);
+    const auto wrong = own_incompatibility(*make_default_objective(definition), model);
     if (!wrong || wrong->key != "type") {
       types.emplace_back(definition.name);
     }
@@ -140,7 +152,7 @@ std::unique_ptr<Objective> read_objective(config::Section& section) {
 
 std::optional<Incompatibility> find_incompatibility(const Objective& objective,
                                                     const models::ModelOptions& model) {
-  auto wrong = objective.incompatibility(model);
+  auto wrong = own_incompatibility(objective, model);
   if (wrong && wrong->key == "type") {
     wrong->message += "; " + allowed_are(types_for(model));
   }

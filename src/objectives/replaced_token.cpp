@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
 #include "kernels/sample_categorical.h"
@@ -18,6 +17,7 @@
 #include "metrics/metric.h"
 #include "metrics/metrics.h"
 #include "models/generator.h"
+#include "models/token_metrics.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/record_evaluation.h"
 #include "objectives/masked_lm.h"
@@ -171,12 +171,12 @@ class ReplacedTokenEvaluation : public RecordEvaluation<ReplacedTokenRecord> {
     at::Tensor sampled;
     if (!batch.targets.empty()) {
       auto& generator = required_generator(model);
-      batching::TokenMetrics metrics;
+      models::TokenMetrics metrics;
       sampled = sample_tokens(
           generator, generator_features(generator, masked, batch, context), uniforms(batch),
           [&](const at::Tensor& logits, int64_t begin) {
             const auto first = batch.targets.begin() + begin;
-            metrics.append(batching::token_metrics(logits, {first, first + logits.size(0)}));
+            metrics.append(models::token_metrics(logits, {first, first + logits.size(0)}));
           });
       add_predictions(metrics, batch, records);
     }
@@ -208,7 +208,7 @@ class ReplacedTokenEvaluation : public RecordEvaluation<ReplacedTokenRecord> {
     return at::tensor(numbers, at::kDouble);
   }
 
-  static void add_predictions(const batching::TokenMetrics& metrics,
+  static void add_predictions(const models::TokenMetrics& metrics,
                               const data::Batch& batch,
                               std::vector<ReplacedTokenRecord>& sums) {
     visit_targets(batch, [&](std::size_t sequence, std::size_t target) {

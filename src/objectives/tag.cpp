@@ -3,7 +3,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
-#include "batching/token_metrics.h"
 #include "data/datasets/tagged_dataset.h"
 #include "data/rows/tagged_rows.h"
 #include "kernels/cross_entropy.h"

@@ -21,6 +21,7 @@ struct TrainingDefaults {
   std::optional<int64_t> batch_sequences = {};  // instead of batch_tokens
   std::optional<double> lr = {};
   std::optional<config::RelativeDuration> warmup = {};
+  std::optional<config::Duration> duration = {};
 };
 
 /// Defaults of objectives with labels: those of fine-tuning if the run starts from weights, else

@@ -95,8 +95,7 @@ class TextPassage {
   /// Logits of all positions, for output only: the loss uses the training path.
   at::Tensor token_logits() {
     const at::NoGradGuard guard;
-    return padded_.unpack(kernels::linear(model_.token_features(hidden_), model_.output_weight(),
-                                          model_.output_bias()));
+    return padded_.unpack(model_.lm_logits(hidden_));
   }
 
   /// Labels of the real positions, (N). Masked positions must be ignored.
@@ -135,9 +134,8 @@ class TextPassage {
     }
     const auto labels = head_.generates ? next_labels() : packed_labels();
     const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
-    const auto features = model_.token_features(hidden_.index_select(0, rows));
-    const auto sum = kernels::linear_cross_entropy(
-        features, model_.output_weight(), model_.output_bias(), labels.index_select(0, rows));
+    const auto sum =
+        model_.lm_loss(hidden_.index_select(0, rows), labels.index_select(0, rows));
     add_loss(sum / rows.size(0));
   }
 

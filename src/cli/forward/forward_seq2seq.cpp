@@ -80,10 +80,7 @@ at::Tensor loss_of(models::Model& model,
   if (rows.size(0) == 0) {
     inputs.fail("labels", "all are -100, at least one target is required");
   }
-  const auto features = model.token_features(hidden.index_select(0, rows));
-  return kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(),
-                                       labels.index_select(0, rows)) /
-         rows.size(0);
+  return model.lm_loss(hidden.index_select(0, rows), labels.index_select(0, rows)) / rows.size(0);
 }
 
 }  // namespace
@@ -128,8 +125,7 @@ std::map<std::string, at::Tensor> seq2seq_forward_pass(models::Model& model,
     outputs["loss"] = loss;
   }
   const at::NoGradGuard guard;  // the loss uses the training path
-  outputs["logits"] = padded.unpack(
-      kernels::linear(model.token_features(hidden), model.output_weight(), model.output_bias()));
+  outputs["logits"] = padded.unpack(model.lm_logits(hidden));
   return outputs;
 }
 

@@ -23,7 +23,7 @@ void check_type_options(const Arguments& arguments, data::TokenizerType type) {
   using Type = data::TokenizerType;
   const std::vector<std::pair<std::string, std::vector<Type>>> belongings = {
       {"cased", {Type::kWordPiece}},
-      {"min-frequency", {Type::kWordPiece, Type::kByteLevelBpe}},
+      {"min-frequency", {Type::kWordPiece, Type::kByteLevelBpe, Type::kWordLevel}},
       {"add-prefix-space", {Type::kByteLevelBpe}},
       {"byte-fallback", {Type::kUnigram, Type::kBpe}},
       {"character-coverage", {Type::kUnigram, Type::kBpe}},
@@ -43,7 +43,8 @@ data::TokenizerOptions training_options(const Arguments& arguments) {
                                    {"unigram", data::TokenizerType::kUnigram},
                                    {"bpe", data::TokenizerType::kBpe},
                                    {"byte_level_bpe", data::TokenizerType::kByteLevelBpe},
-                                   {"characters", data::TokenizerType::kCharacters}});
+                                   {"characters", data::TokenizerType::kCharacters},
+                                   {"word_level", data::TokenizerType::kWordLevel}});
   check_type_options(arguments, options.type);
   options.vocab_size = arguments.integer("vocab-size", options.vocab_size, 16, 1'000'000);
   options.lowercase = !arguments.has("cased");
@@ -95,11 +96,12 @@ void declare_tokenizer_training(Arguments& arguments) {
       .group("Tokenizer")
       .value(
           "type", "TYPE",
-          "wordpiece (default), unigram or bpe (both SentencePiece), byte_level_bpe or characters")
+          "wordpiece (default), unigram or bpe (both SentencePiece), byte_level_bpe, characters or "
+          "word_level")
       .value("vocab-size", "N", "Vocabulary size, including special tokens (default: 30522)")
       .value("style", "STYLE",
              "Special tokens of: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
-             "xlm, gpt2, qwen2, t5, marian or mbart")
+             "xlm, gpt2, qwen2, t5, marian, mbart or ngram")
       .value("languages", "CODES",
              "mbart: language codes such as en_XX,de_DE; the first is appended to sources, the "
              "second (if any) to targets (default: en_XX)")
@@ -107,7 +109,8 @@ void declare_tokenizer_training(Arguments& arguments) {
       .group("Type-specific")
       .flag("cased", "wordpiece: keep upper case and accents")
       .value("min-frequency", "N",
-             "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged (default: 2)")
+             "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged; word_level: of a "
+             "word (default: 2)")
       .flag("add-prefix-space", "byte_level_bpe: add a space before the first word of a text")
       .flag("byte-fallback", "unigram, bpe: encode characters outside of the vocabulary as bytes")
       .value("character-coverage", "SHARE",
@@ -146,6 +149,7 @@ int run_training(const std::vector<std::string>& raw) {
                                        {"qwen2", data::TokenizerTemplate::kQwen2},
                                        {"t5", data::TokenizerTemplate::kT5},
                                        {"marian", data::TokenizerTemplate::kEosOnly},
+                                       {"ngram", data::TokenizerTemplate::kBosEos},
                                        {"mbart", data::TokenizerTemplate::kMbart}});
   if (arguments.has("languages") && style != data::TokenizerTemplate::kMbart) {
     throw UsageError("weft tokenizer train: --languages works only with --style mbart");

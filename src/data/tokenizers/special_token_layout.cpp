@@ -22,6 +22,8 @@ formats::Json layout_template_of(TokenizerTemplate style, const NamedId& cls, co
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
       return eos_template(sep);
+    case TokenizerTemplate::kBosEos:
+      return bos_eos_template(cls, sep);
     case TokenizerTemplate::kMbart:  // set by its class, by language
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kQwen2:
@@ -73,6 +75,14 @@ SpecialTokenLayout special_token_layout(TokenizerTemplate style, const LanguageC
               .pad = "<pad>",
               .unk = "<unk>",
               .cls = "",
+              .sep = "</s>",
+              .mask = ""};
+    case TokenizerTemplate::kBosEos:
+      return {.first = {"<unk>", "<s>", "</s>"},
+              .last = {},
+              .pad = "",
+              .unk = "<unk>",
+              .cls = "<s>",
               .sep = "</s>",
               .mask = ""};
     case TokenizerTemplate::kXlm:

@@ -15,7 +15,7 @@ Registry<FamilyDefinition>& registered_families() {
                        gpt2(),     llama(),      mistral(),      qwen2(),
                        gpt_neox(), t5(),         mt5(),          bart(),
                        mbart(),    marian(),     transformer(),  vit(),
-                       deit(),     xlm()});
+                       deit(),     xlm(),        ngram()});
   return table;
 }
 

@@ -90,6 +90,7 @@ struct ModelOptions {
   XlmOptions xlm;                    // xlm
   BagOptions bag;                    // bag_of_words
   DecomposableOptions decomposable;  // decomposable_attention
+  NgramOptions ngram;                // ngram
 
   // classification of sequences or tokens
   std::vector<std::string> labels;  // names of the classes

@@ -100,4 +100,18 @@ struct DecomposableOptions {
   bool operator==(const DecomposableOptions&) const = default;
 };
 
+/// An n-gram language model, estimated from counts.
+struct NgramOptions {
+  int64_t order = 3;                                // n
+  std::string smoothing = "modified_kneser_ney";    // models/ngram/smoothing.h
+  double k = 1;                                     // add_k
+  std::optional<double> discount = {};              // absolute, kneser_ney; nullopt: estimated
+  std::vector<double> fallback_discounts = {};      // D1, D2, D3 where they cannot be estimated
+  std::vector<int64_t> prune = {};                  // by order: n-grams with this count or less are
+                                                    // left out; the last is that of higher orders
+  std::vector<int64_t> sizes = {};  // n-grams of orders 2 to n; empty: not estimated yet
+
+  bool operator==(const NgramOptions&) const = default;
+};
+
 }  // namespace weft::models

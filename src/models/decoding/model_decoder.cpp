@@ -47,7 +47,9 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
       context.layout.tokens() == context.layout.sequences()
           ? model_.hidden(input, context)
           : model_.selected_hidden_states(input, context, nn::RowSelection::last_tokens(context));
-  return kernels::product(model_.token_features(rows), output_, model_.output_bias());  // (B, V)
+  return output_.depth > 0  // (B, V)
+             ? kernels::product(model_.token_features(rows), output_, model_.output_bias())
+             : model_.lm_logits(rows);
 }
 
 at::Tensor ModelDecoder::first() {

@@ -18,6 +18,8 @@ FamilyDefinition xlm();          // arXiv:1901.07291
 FamilyDefinition bag_of_words();            // a linear classifier of word counts
 FamilyDefinition decomposable_attention();  // over two texts, arXiv:1606.01933
 
+FamilyDefinition ngram();  // a smoothed n-gram language model
+
 FamilyDefinition gpt2();
 FamilyDefinition gpt_neox();
 FamilyDefinition llama();    // arXiv:2302.13971

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/safetensors.h"
 #include "models/config/options.h"
 
 namespace weft::models {
@@ -22,6 +24,7 @@ struct StoredTensor {
   std::string duplicate_name = "";  // second name that it is also stored under; empty: none
   bool is_transposed = false;       // (inputs, outputs), as GPT-2 stores its matrices
   bool is_optional = false;         // may be missing; then keeps its initial value
+  std::optional<formats::DType> dtype = {};  // of a buffer, which keeps it
   int64_t interleaved_heads = 0;    // GPT-NeoX: rows ordered by head, query, key and value of each
 
   /// Rows of the parameter. The remaining dimensions may differ from the parameter's, the number of

@@ -167,10 +167,11 @@ std::string mismatch(const SafetensorsShards& files,
                    "', which config.json requires with shape ", shape_text(wanted.shape));
   }
   const auto& view = *files.find(*name);
-  if (view.shape != wanted.shape || !is_float(view.dtype)) {
+  const bool is_allowed = wanted.dtype ? view.dtype == *wanted.dtype : is_float(view.dtype);
+  if (view.shape != wanted.shape || !is_allowed) {
     return str_cat(files.file_of(*name), ": ", *name, ": found ", found_text(view),
-                   ", but config.json requires ", shape_text(wanted.shape),
-                   " of F32, F16, BF16 or F64");
+                   ", but config.json requires ", shape_text(wanted.shape), " of ",
+                   wanted.dtype ? formats::name_of(*wanted.dtype) : "F32, F16, BF16 or F64");
   }
   return "";
 }

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "batching/device_batch.h"
-#include "batching/token_metrics.h"
 #include "kernels/to_device.h"
 
 namespace weft::objectives {

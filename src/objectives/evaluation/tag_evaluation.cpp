@@ -8,8 +8,8 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "batching/token_metrics.h"
 #include "metrics/confusion_counts.h"
+#include "models/token_metrics.h"
 
 namespace weft::objectives {
 
@@ -74,7 +74,7 @@ metrics::ConfusionCounts count_confusion(const std::vector<TaggedSentence>& sent
 void TagEvaluation::add(models::Model& model,
                         const data::Batch& batch,
                         const nn::ForwardContext& context) {
-  const auto metrics = batching::token_metrics(
+  const auto metrics = models::token_metrics(
       batching::tag_logits(model,
                            batching::input_to_device(batch, context.layout.positions.device()),
                            batch, context),

@@ -3,11 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-
 #include "batching/hidden_states.h"
-#include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
 #include "metrics/metrics.h"
 
@@ -32,12 +28,12 @@ class TokenEvaluation : public RecordEvaluation<TokenRecord> {
 
 }  // namespace
 
-batching::TokenMetrics token_predictions(models::Model& model,
+models::TokenMetrics token_predictions(models::Model& model,
                                          const data::Batch& batch,
                                          const nn::ForwardContext& context) {
   return batch.targets.empty()
-             ? batching::TokenMetrics{}
-             : batching::lm_token_metrics(model, batching::target_states(model, batch, context),
+             ? models::TokenMetrics{}
+             : model.lm_metrics(batching::target_states(model, batch, context),
                                           batch.targets);
 }
 
@@ -58,14 +54,7 @@ at::Tensor token_loss(models::Model& model,
   if (batch.targets.empty()) {
     return batching::zero_loss(states);
   }
-  const auto features = model.token_features(states);  // (M, E)
-  const auto targets = kernels::to_device(batch.targets, states.device());
-  const auto loss =
-      kernels::linear_cross_entropy(features, model.output_weight(), model.output_bias(), targets);
-  return smoothing > 0
-             ? loss + smoothing * kernels::label_smoothing_term(features, model.output_weight(),
-                                                                model.output_bias(), targets)
-             : loss;
+  return model.lm_loss(states, kernels::to_device(batch.targets, states.device()), smoothing);
 }
 
 }  // namespace weft::objectives

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "batching/token_metrics.h"
+#include "models/token_metrics.h"
 #include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {
@@ -26,7 +26,7 @@ struct TokenRecord {
 /// Adds the predictions for the batch's targets to the records of its sequences, which are derived
 /// from TokenRecord.
 template <class Record>
-void add_targets(const batching::TokenMetrics& metrics,
+void add_targets(const models::TokenMetrics& metrics,
                  const data::Batch& batch,
                  std::vector<Record>& records) {
   visit_targets(batch, [&](std::size_t sequence, std::size_t target) {
@@ -38,7 +38,7 @@ void add_targets(const batching::TokenMetrics& metrics,
 }
 
 /// Predictions of the model for the batch's targets.
-batching::TokenMetrics token_predictions(models::Model& model,
+models::TokenMetrics token_predictions(models::Model& model,
                                          const data::Batch& batch,
                                          const nn::ForwardContext& context);
 
@@ -49,9 +49,7 @@ std::map<std::string, double> token_results(const TokenRecord& sum);
 /// eval_accuracy. The loss is plain cross-entropy per token.
 std::unique_ptr<Evaluation> make_token_evaluation();
 
-/// Sum of -log p over the batch's targets, from their hidden states (M, D). `smoothing`: the
-/// fraction of each target's probability spread over the whole vocabulary, as in torch's
-/// cross_entropy and transformers' LabelSmoother (fairseq spreads it over the other tokens).
+/// Sum of -log p over the batch's targets, from their hidden states (M, D); see Model::lm_loss.
 at::Tensor token_loss(models::Model& model,
                       const at::Tensor& states,
                       const data::Batch& batch,

@@ -6,7 +6,6 @@
 #include <ATen/TensorOperators.h>
 
 #include "base/string_util.h"
-#include "batching/token_metrics.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"

@@ -251,9 +251,12 @@ int64_t expected_checkpoint_bytes(const CheckpointParts& parts) {
   constexpr int64_t kBytesOfConfigs = 1 << 16;  // configs, state
   auto flats = static_cast<int64_t>(parts.moments.size());
   flats += (parts.ema.defined() ? 1 : 0) + (parts.lora != nullptr ? 1 : 0);
-  int64_t carried = 0;
+  int64_t unaltered = 0;  // tensors that are written as they are
   for (const auto& [name, tensor] : parts.carried_state) {
-    carried += static_cast<int64_t>(tensor.nbytes());
+    unaltered += static_cast<int64_t>(tensor.nbytes());
+  }
+  for (const auto& buffer : parts.model.buffers()) {
+    unaltered += static_cast<int64_t>(buffer.nbytes());
   }
   const auto names = static_cast<int64_t>(parts.flat_parameters.entries().size()) * (flats + 1);
   // A generator stores the shared embeddings and the tokenizer again.
@@ -261,7 +264,7 @@ int64_t expected_checkpoint_bytes(const CheckpointParts& parts) {
   return kBytesPerFp32 * (models * parts.flat_parameters.parameters() +
                           flats * parts.flat_parameters.trained_parameters()) +
          models * (kBytesPerToken * parts.tokenizer.size() + kBytesOfConfigs) +
-         kBytesPerTensorName * names + carried;
+         kBytesPerTensorName * names + unaltered;
 }
 
 std::string checkpoint_name(int64_t step) { return str_cat(kPrefix, step); }

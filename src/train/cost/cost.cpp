@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/string_util.h"
+#include "models/config/family.h"
 #include "models/directory.h"
 #include "train/optimizer/ema_weights.h"
 #include "train/optimizer/parameter_groups.h"
@@ -113,6 +114,10 @@ Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision)
   StateShapes state(*model, config.train.optimizer, precision);
   Cost cost;
   add_state(config, state, precision, cost);
+  if (models::capabilities_of(config.model.family).is_counted) {
+    cost.why_not_measured = "the model is estimated in one pass, without training steps";
+    return cost;
+  }
   // While the flat parameters are made, the weights exist twice.
   const double master = cost.weight_bytes - cost.copy_bytes;
   const double weights = master + cost.weight_bytes + cost.gradient_bytes + cost.teacher_bytes;

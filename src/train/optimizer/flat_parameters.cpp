@@ -31,10 +31,10 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
                                const ParameterSettingsFunction& settings_of,
                                const ShardOptions& shard) {
   collect(module, settings_of);
-  TORCH_CHECK(!entries_.empty(), "FlatParameters: the module has no parameters");
   assign_offsets(shard);
   const at::NoGradGuard no_grad;
-  const auto options = entries_.front().parameter.options().requires_grad(false);
+  const auto options = entries_.empty() ? at::TensorOptions()
+                                        : entries_.front().parameter.options().requires_grad(false);
   const auto zeros = [&](int64_t size, at::ScalarType type) {
     return at::zeros({size}, options.dtype(type));
   };

@@ -312,6 +312,7 @@ TrainOptions read_train_options(config::Section& section,
                                 const objectives::TrainingDefaults& defaults) {
   TrainOptions options;
   options.optimizer.lr = defaults.lr.value_or(options.optimizer.lr);
+  options.duration = defaults.duration.value_or(options.duration);
   section.read("duration", options.duration,
                {.help = "Training duration: `2000 steps`, `3 epochs`, `10M tokens`, `90 seconds`, "
                         "`45 minutes` or `2 hours`."});

@@ -255,6 +255,27 @@ std::string words_of_defaults(const config::Section& train,
              : str_cat(defaults.task, defaults.task.empty() ? "" : " ", "defaults: ", join(words));
 }
 
+/// A model that is estimated in one pass has no use for the keys of training steps.
+void check_counted(const config::Section& root,
+                   const config::Section& train,
+                   const RunConfig& config) {
+  const auto type = str_cat("model.type: ", models::word_of(config.model.family));
+  if (config.init_from) {
+    root.report("init_from", str_cat(type, " cannot be trained further: the counts of its training "
+                                           "data are not stored; train on all data at once"));
+  }
+  const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
+                                      "threads",        "log_every",    "best_by"};
+  for (const auto& declaration : train_keys_of_all_tasks().keys) {
+    const auto key = declaration.path.substr(0, declaration.path.find('.'));
+    if (train.has(declaration.path) && !used.contains(key)) {
+      train.report(declaration.path,
+                   str_cat("has no effect with ", type,
+                           ", which is estimated in one pass over the data, without gradients"));
+    }
+  }
+}
+
 void read_train(const config::Section& root, config::Section& train, RunConfig& config) {
   if (train.is_documenting()) {
     train.declare(train_keys_of_all_tasks());
@@ -267,6 +288,12 @@ void read_train(const config::Section& root, config::Section& train, RunConfig& 
         config.objective->training_defaults({.has_weights = config.init_from.has_value(),
                                              .has_adapters = train.has("lora.rank"),
                                              .dim = config.model.dim}));
+  }
+  if (is_model_known(root) && models::capabilities_of(config.model.family).is_counted) {
+    check_counted(root, train, config);
+    defaults.duration = config::Duration{.amount = 1, .unit = config::DurationUnit::kEpochs};
+    config.train = read_train_options(train, defaults);
+    return;
   }
   config.train = read_train_options(train, defaults);
   config.defaults = words_of_defaults(train, config.train, defaults);

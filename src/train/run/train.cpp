@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "data/row_selection.h"
+#include "models/config/family_definition.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
@@ -111,12 +112,14 @@ RunRecord record_of(const RunConfig& config,
           .weights = weights};
 }
 
-/// Of the values of all parameters, in order.
+/// Of the values of all parameters and buffers, in order.
 uint64_t digest_of_weights(const models::Model& model) {
   uint64_t result = 0;
-  for (const auto& parameter : model.parameters()) {
-    const auto values = parameter.cpu().contiguous();
-    result = digest(values.const_data_ptr(), values.nbytes(), result);
+  for (const auto& tensors : {model.parameters(), model.buffers()}) {
+    for (const auto& tensor : tensors) {
+      const auto values = tensor.cpu().contiguous();
+      result = digest(values.const_data_ptr(), values.nbytes(), result);
+    }
   }
   return result;
 }
@@ -148,8 +151,15 @@ void record_start(const RunConfig& config,
 }
 
 void log_model(const RunConfig& config, const Trainer& trainer, const std::string& precision) {
-  log::info("[run] precision " + precision);
   const auto& flat_parameters = trainer.flat_parameters();
+  if (flat_parameters.parameters() == 0) {
+    const auto& options = trainer.checkpoint_parts().model.options();
+    for (const auto& [name, value] : options.family->describe(options)) {
+      log::info(str_cat("[model] ", name, " ", value));
+    }
+    return;
+  }
+  log::info("[run] precision " + precision);
   const auto all = with_commas(flat_parameters.parameters());
   log::info(flat_parameters.trained_parameters() == flat_parameters.parameters()
                 ? str_cat("[model] ", all, " parameters")
@@ -201,9 +211,14 @@ void train_from(const RunConfig& config,
                 const TrainRequest& request,
                 const std::optional<ResumePoint>& from,
                 const std::optional<StateKeptAcrossRollback>& kept) {
-  const auto device = choose_device(config.run.device);
+  const bool is_counted = models::capabilities_of(config.model.family).is_counted;
+  const auto device = is_counted ? c10::Device(c10::kCPU) : choose_device(config.run.device);
   auto& group = *request.group;
   group.require_support(device);
+  if (is_counted && group.size() > 1) {
+    throw UserError(str_cat("model.type: ", models::word_of(config.model.family),
+                            " is estimated by one process, run it without ranks"));
+  }
   const auto threads = set_threads(config.train.threads, group.local_size());
   const auto precision = choose_precision(
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
@@ -227,9 +242,11 @@ void train_from(const RunConfig& config,
   require_same_run(group, record);
   record_start(config, request, record, from);
   log_model(config, trainer, str_cat(precision_name(precision.type), " (", precision.reason, ")"));
-  const auto warning = check_run_length(config.train, [&] { return trainer.steps_per_epoch(); });
-  if (warning && group.is_main()) {
-    log::warning("[run] " + *warning);
+  if (trainer.flat_parameters().trained_parameters() > 0) {
+    const auto warning = check_run_length(config.train, [&] { return trainer.steps_per_epoch(); });
+    if (warning && group.is_main()) {
+      log::warning("[run] " + *warning);
+    }
   }
   trainer.run(request.on_step);
   log::info(str_cat("[run] done: ", trainer.state().progress.steps, " steps, ",

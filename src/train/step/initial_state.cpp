@@ -8,6 +8,15 @@ namespace weft::train {
 
 namespace {
 
+// Of a model without parameters, which Model::fit has trained.
+TrainingProgress progress_of_one_pass(const data::Dataset& data) {
+  TrainingProgress progress{.steps = 1, .epochs = 1};
+  for (int64_t item = 0; item < data.size(0); ++item) {
+    progress.tokens += data.length(0, item);
+  }
+  return progress;
+}
+
 TrainState first_state(const RunConfig& config,
                        const RunComponents& components,
                        const TrainerOptions& options) {
@@ -20,6 +29,9 @@ TrainState first_state(const RunConfig& config,
   state.versions = versions();
   const auto decision = components.objective->decision_threshold();
   state.decision = {.threshold = decision.threshold, .positive_label = decision.positive_label};
+  if (components.model->parameters().empty()) {
+    state.progress = progress_of_one_pass(*components.data.train);
+  }
   return state;
 }
 

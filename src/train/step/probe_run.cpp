@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/string_util.h"
+#include "models/config/family.h"
 
 namespace weft::train {
 
@@ -14,10 +16,19 @@ RunConfig endless(RunConfig config) {
   return config;
 }
 
+const RunConfig& with_steps(const RunConfig& config) {
+  if (models::capabilities_of(config.model.family).is_counted) {
+    throw UserError(str_cat("model.type: ", models::word_of(config.model.family),
+                            " is estimated in one pass over the data, so there is no training "
+                            "step to measure"));
+  }
+  return config;
+}
+
 }  // namespace
 
 ProbeRun::ProbeRun(const RunConfig& config, bool measures_time)
-    : config_(endless(config)), device_(choose_device(config.run.device)) {
+    : config_(endless(with_steps(config))), device_(choose_device(config.run.device)) {
   const auto threads = set_threads(config.train.threads);
   precision_ = choose_precision(config.train.precision, std::nullopt, config.model, device_);
   components_ = prepare_run(config, std::nullopt, device_);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/string_util.h"
 #include "data/datasets/language_dataset.h"
 #include "data/images/image_format.h"
@@ -157,6 +158,27 @@ std::shared_ptr<const data::Tokenizer> prepare_image_tokenizer(
       config.data.images, base, {vision.image_size, vision.grid(), vision.channels}));
 }
 
+/// Computes what the model takes from one pass over the training data.
+void fit_model(const RunConfig& config, const RunComponents& components) {
+  const auto& data = *components.data.train;
+  const auto show = show_progress();
+  const auto visit = [&](const auto& visitor) {
+    constexpr int64_t kItemsPerReport = 1024;
+    const auto count = data.size(0);
+    for (int64_t item = 0; item < count; ++item) {
+      visitor(config.objective->fitted_tokens(data.example(0, item)));
+      if (item % kItemsPerReport == 0) {
+        show({.activity = "reading the training data",
+              .fraction = static_cast<double>(item) / static_cast<double>(count)});
+        throw_if_stopped("reading the training data");
+      }
+    }
+    show({.activity = "estimating the model", .fraction = -1});
+  };
+  components.model->fit({.visit = visit, .directory = config.run.directory});
+  log::set_progress_line("");
+}
+
 /// Says that the head of init_from is kept for data with a part of its classes.
 void log_unused_classes(const std::string& init_from, const objectives::Datasets& data) {
   const auto classes = static_cast<int64_t>(data.labels.size());
@@ -266,7 +288,7 @@ RunComponents prepare_run(const RunConfig& whole_config,
         "a model_type of Weft");
   }
   if (!checkpoint && !config.init_from) {
-    fit_document_frequencies(*components.model, *components.data.train);
+    fit_model(config, components);
   }
   prepare_generator(config, checkpoint, *components.model);
   components.lora = prepare_lora(config, loaded, checkpoint);

@@ -81,8 +81,4 @@ data::DataLoaderOptions loader_options(const RunConfig& config);
 /// Shows preparation steps on the progress line.
 data::ProgressVisitor show_progress();
 
-/// Fits the idf weights of a tf-idf bag-of-words model to the training texts: 1 + ln((1 + texts) /
-/// (1 + texts that contain the feature)), smoothed as in scikit-learn. No-op for other models.
-void fit_document_frequencies(models::Model& model, const data::Dataset& texts);
-
 }  // namespace weft::train

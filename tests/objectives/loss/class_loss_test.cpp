@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "batching/device_batch.h"
-#include "batching/token_metrics.h"
 #include "kernels/to_device.h"
 #include "objectives/batches.h"
 #include "objectives/objectives.h"

@@ -31,6 +31,7 @@ bool byte_level_composes(TokenizerTemplate style) {
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kBosEos:
       break;
   }
   return false;
@@ -44,6 +45,7 @@ std::string class_of(TokenizerTemplate style) {
     case TokenizerTemplate::kBertNoSegments:
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kBosEos:
     case TokenizerTemplate::kXlm:
       break;
     case TokenizerTemplate::kRoberta:

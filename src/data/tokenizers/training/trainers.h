@@ -54,6 +54,13 @@ std::shared_ptr<const Tokenizer> train_character_tokenizer(const TokenizerOption
                                                            TokenizerTemplate style,
                                                            const std::vector<std::string>& texts);
 
+/// Builds a tokenizer whose tokens are the words between white space, as they are, the most
+/// frequent first. Words that are rarer than `min_frequency` or beyond `vocab_size` become unknown.
+std::shared_ptr<const Tokenizer> train_word_level_tokenizer(const TokenizerOptions& options,
+                                                            TokenizerTemplate style,
+                                                            const std::vector<std::string>& texts,
+                                                            TokenizerReport& report);
+
 /// Trains a GPT-2 style tokenizer: byte pair encoding over the bytes of words, so that no text
 /// contains unknown tokens. Throws data::Error if `vocab_size` is smaller than the 256 bytes plus
 /// the style's special tokens.

@@ -1,18 +1,13 @@
-#include "batching/token_metrics.h"
-
-#include <algorithm>
+#include "models/token_metrics.h"
 
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
-#include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 
-namespace weft::batching {
+namespace weft::models {
 
 namespace {
-
-constexpr int64_t kChunkRows = 512;
 
 template <class Value>
 std::vector<Value> values_of(const at::Tensor& tensor) {
@@ -44,21 +39,4 @@ TokenMetrics token_metrics(const at::Tensor& logits, const std::vector<int64_t>&
           .scores = values_of<double>(scores.to(at::kDouble))};
 }
 
-TokenMetrics lm_token_metrics(models::Model& model,
-                              const at::Tensor& rows,
-                              const std::vector<int64_t>& targets) {
-  TokenMetrics result;
-  const auto count = static_cast<int64_t>(targets.size());
-  for (int64_t begin = 0; begin < count; begin += kChunkRows) {
-    const int64_t end = std::min(count, begin + kChunkRows);
-    const auto features = model.token_features(rows.slice(0, begin, end));
-    const auto logits =
-        kernels::linear(features, model.output_weight(), model.output_bias());  // (M, V)
-    result.append(token_metrics(logits, {targets.begin() + begin, targets.begin() + end}));
-  }
-  return result;
-}
-
-at::Tensor zero_loss(const at::Tensor& x) { return x.slice(0, 0, 0).sum().to(at::kFloat); }
-
-}  // namespace weft::batching
+}  // namespace weft::models
