@@ -9,8 +9,10 @@
 #include "base/string_util.h"
 #include "cli/commands.h"
 #include "cli/model_output.h"
+#include "data/tokenizer.h"
 #include "models/config/family.h"
 #include "models/directory.h"
+#include "models/ngram/arpa.h"
 #include "train/optimizer/lora_run.h"
 
 namespace weft::cli {
@@ -34,25 +36,46 @@ void export_adapter(const std::string& checkpoint, const std::string& output) {
   });
 }
 
+/// Writes an n-gram model as one text file.
+void export_arpa(const std::string& source, const models::Model& model, const std::string& output) {
+  if (std::filesystem::exists(output)) {
+    throw UsageError(str_cat("weft export: --output ", output, " exists, choose a new file"));
+  }
+  const auto tokenizer = data::load_tokenizer(source);
+  std::vector<std::string> pieces;
+  for (int32_t id = 0; id < tokenizer->size(); ++id) {
+    pieces.push_back(tokenizer->piece(id));
+  }
+  models::write_arpa(model, pieces, tokenizer->special_token_ids().unk, output);
+}
+
 }  // namespace
 
 int run_export(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--adapter]",
+      {.usage = "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--adapter]\n"
+                "       weft export MODEL --output FILE --format arpa",
        .description =
            "Writes a model directory without training state: config.json, model.safetensors and "
            "tokenizer. MODEL is a run directory, a checkpoint or a Hugging Face directory.",
        .examples = {"weft export runs/quickstart/spam --output spam-model --dtype bf16 --check",
-                    "weft export runs/lora --output spam-adapter --adapter"}},
+                    "weft export runs/lora --output spam-adapter --adapter",
+                    "weft export runs/ngram --output model.arpa --format arpa"}},
       1, 1);
   arguments.value("output", "DIR", "Output directory; must be new or empty")
+      .value("format", "FORMAT",
+             "safetensors (default), or arpa: one file with an n-gram model, for KenLM and SRILM")
       .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16")
       .flag("check", "Load the exported model and compare all tensors and the outputs")
       .flag("adapter", "For runs with LoRA: export only the adapter, in fp32 and PEFT format");
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const auto output = read_output(arguments, "export");
+  const bool is_arpa = arguments.choice("format", false, {{"safetensors", false}, {"arpa", true}});
+  if (is_arpa && (arguments.has("dtype") || arguments.has("check") || arguments.has("adapter"))) {
+    throw UsageError("weft export: --format arpa: omit --dtype, --check and --adapter");
+  }
+  const auto output = is_arpa ? arguments.get("output") : read_output(arguments, "export");
   const auto dtype = read_dtype(arguments);
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
@@ -71,6 +94,12 @@ int run_export(std::vector<std::string> raw) {
         str_cat(source, ": ", loaded.missing_keys.front(), " is missing, nothing was exported"));
   }
 
+  if (is_arpa) {
+    export_arpa(source, *loaded.model, output);
+    log::info(str_cat("[export] ", source, " -> ", output, " in the ARPA format"));
+    std::cout << output << "\n";
+    return 0;
+  }
   std::string checked;
   write_directory(output, [&](const std::string& working) {
     copy_auxiliary_files(source, working, *loaded.model);

@@ -79,4 +79,9 @@ std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options
                                                  const TextSource& source,
                                                  TokenizerReport& report);
 
+/// A tokenizer whose tokens are the words between white space, as they are: the special tokens of
+/// the style, then these words.
+std::shared_ptr<const Tokenizer> make_word_level_tokenizer(const std::vector<std::string>& words,
+                                                           TokenizerTemplate style);
+
 }  // namespace weft::data

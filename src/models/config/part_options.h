@@ -103,7 +103,8 @@ struct DecomposableOptions {
 /// An n-gram language model, estimated from counts.
 struct NgramOptions {
   int64_t order = 3;                                // n
-  std::string smoothing = "modified_kneser_ney";    // models/ngram/smoothing.h
+  std::string smoothing = "modified_kneser_ney";    // models/ngram/smoothing.h; empty: that of an
+                                                    // ARPA file, which does not name it
   double k = 1;                                     // add_k
   std::optional<double> discount = {};              // absolute, kneser_ney; nullopt: estimated
   std::vector<double> fallback_discounts = {};      // D1, D2, D3 where they cannot be estimated

@@ -141,9 +141,11 @@ void read_ngram_json(const JsonFields& fields, ModelOptions& options) {
   }
   auto& ngram = options.ngram;
   fields.read("order", ngram.order, 1, kMostOrder);
+  ngram.smoothing = "";
   fields.read("smoothing", ngram.smoothing);
   const auto& methods = smoothing_methods();
-  if (std::ranges::find(methods, ngram.smoothing, &SmoothingMethod::name) == methods.end()) {
+  if (!ngram.smoothing.empty() &&
+      std::ranges::find(methods, ngram.smoothing, &SmoothingMethod::name) == methods.end()) {
     fields.fail("smoothing", str_cat("found '", ngram.smoothing.substr(0, 80),
                                      "', which is not a smoothing method"));
   }
@@ -163,7 +165,7 @@ void write_ngram_json(Json& json, const ModelOptions& options) {
   const auto& ngram = options.ngram;
   json["vocab_size"] = options.vocabulary;
   json["order"] = ngram.order;
-  json["smoothing"] = ngram.smoothing;
+  json["smoothing"] = ngram.smoothing.empty() ? Json(nullptr) : Json(ngram.smoothing);
   json["k"] = ngram.k;
   json["discount"] = ngram.discount ? Json(*ngram.discount) : Json(nullptr);
   json["fallback_discounts"] = ngram.fallback_discounts;
@@ -192,7 +194,7 @@ std::vector<std::pair<std::string, std::string>> describe_ngram(const ModelOptio
     sizes.push_back(str_cat(i + 2, ": ", with_commas(ngram.sizes[i])));
   }
   std::vector<std::pair<std::string, std::string>> lines = {
-      {"order", str_cat(ngram.order)}, {"smoothing", ngram.smoothing}};
+      {"order", str_cat(ngram.order)}, {"smoothing", ngram.smoothing.empty() ? "that of an ARPA file" : ngram.smoothing}};
   if (!ngram.sizes.empty() || ngram.order == 1) {
     lines.emplace_back("n-grams by order", join(sizes, "; "));
   }

@@ -30,6 +30,10 @@ std::span<Value> row_of(const at::Tensor& matrix, int64_t row) {
   return {matrix.data_ptr<Value>() + row * width, static_cast<std::size_t>(width)};
 }
 
+bool adds_k(const NgramOptions& options) {
+  return !options.smoothing.empty() && smoothing_method(options.smoothing).adds_k;
+}
+
 [[noreturn]] void fail_table(std::size_t order, const std::string& problem) {
   throw UserError(
       str_cat("model.safetensors: the n-gram tables of order ", order, " are damaged: ", problem));
@@ -115,12 +119,12 @@ void NgramModel::set_tables(const std::vector<NgramOrder>& orders) {
       options_.ngram.sizes.push_back(orders[i].tokens.numel());
     }
   }
-  tables_ = NgramTables(buffers_, smoothing_method(options_.ngram.smoothing).adds_k);
+  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
 }
 
 void NgramModel::finish_loading() {
   check_tables(buffers_);
-  tables_ = NgramTables(buffers_, smoothing_method(options_.ngram.smoothing).adds_k);
+  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
 }
 
 void NgramModel::fit(const TrainingSequences& data) {

@@ -33,6 +33,7 @@ class NgramTables {
   int64_t order() const { return static_cast<int64_t>(orders_.size()); }  // n
   int64_t vocabulary() const { return views_.empty() ? 0 : views_[0].size; }
   const std::vector<NgramOrder>& orders() const { return orders_; }
+  bool is_floor() const { return is_floor_; }
   /// Entries of a history: n - 1, and one for n = 1, which does not depend on it.
   std::size_t history_size() const { return std::max<std::size_t>(orders_.size(), 2) - 1; }
 
