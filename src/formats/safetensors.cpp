@@ -43,7 +43,9 @@ const DTypeInfo& dtype_info(DType dtype) { return kDTypes[static_cast<std::size_
 
 /// Returns the bytes of the header, after all checks that need no parsing.
 std::string_view header_of(std::string_view file, const std::string& path) {
-  if (file.starts_with("PK\x03\x04") || file.starts_with("\x80\x02")) {
+  // A header of 640 bytes has a length that begins as pickle does.
+  const bool has_header = file.size() > kLengthBytes && file[kLengthBytes] == '{';
+  if (!has_header && (file.starts_with("PK\x03\x04") || file.starts_with("\x80\x02"))) {
     throw Error(path +
                 ": a PyTorch pickle file, allowed is safetensors (Weft never reads pickle: convert "
                 "the file)");

@@ -48,7 +48,7 @@ TEST_P(Recipe, TrainsTwoSteps) {
     }
     is_evaluated |= row.contains("eval/loss");
   }
-  EXPECT_EQ(steps, (std::vector<int>{1, 2}));
+  EXPECT_EQ(steps, is_counted(recipe) ? std::vector<int>{} : (std::vector<int>{1, 2}));
   EXPECT_TRUE(is_evaluated);
   if (fs::exists(shared_data())) {  // the columns must be those of the real files
     fs::remove_all(directory_ / "corpora");

@@ -159,6 +159,11 @@ TEST_F(SafetensorsTest, RefusesFilesThatAreNone) {
   EXPECT_EQ(refusal(file_of(kSound + "     ", std::string(16, 'x'))), "");
 }
 
+TEST_F(SafetensorsTest, ReadsAHeaderWhoseLengthLooksLikePickle) {
+  const auto padded = kSound + std::string(0x0280 - kSound.size(), ' ');  // bytes 0x80 0x02
+  EXPECT_EQ(refusal(file_of(padded, std::string(16, 'x'))), "");
+}
+
 TEST_F(SafetensorsTest, RefusesHeadersThatAreNoGoodJson) {
   EXPECT_NE(header_refusal(kSound.substr(0, kSound.size() - 1)), "");
   EXPECT_NE(header_refusal(kSound + "x"), "");

@@ -176,13 +176,12 @@ void write_ngram_json(Json& json, const ModelOptions& options) {
 
 std::vector<StoredTensor> ngram_tensors(const ModelOptions& options) {
   std::vector<StoredTensor> tensors;
-  const NgramModel model(options);
-  for (const auto& buffer : model.named_buffers()) {
-    tensors.push_back({.parameter = buffer.key(),
-                       .name = buffer.key(),
-                       .shape = buffer.value().sizes().vec(),
-                       .dtype = buffer.value().scalar_type() == at::kInt ? formats::DType::kI32
-                                                                         : formats::DType::kF32});
+  for (const auto& buffer : ngram_buffers(options)) {
+    tensors.push_back({.parameter = buffer.name,
+                       .name = buffer.name,
+                       .shape = {buffer.size},
+                       .dtype = buffer.type == at::kInt ? formats::DType::kI32
+                                                        : formats::DType::kF32});
   }
   return tensors;
 }

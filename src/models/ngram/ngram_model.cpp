@@ -84,40 +84,47 @@ void check_tables(const std::vector<NgramOrder>& orders) {
 
 }  // namespace
 
-NgramModel::NgramModel(const ModelOptions& options) : options_(options) {
+std::vector<NgramBuffer> ngram_buffers(const ModelOptions& options) {
   const auto& ngram = options.ngram;
+  std::vector<NgramBuffer> buffers;
   for (int64_t k = 1; k <= ngram.order; ++k) {
-    const auto number = static_cast<std::size_t>(k);
+    const auto order = static_cast<std::size_t>(k) - 1;
     const auto count =
-        k == 1 ? options.vocabulary : ngram.sizes.empty() ? 0 : ngram.sizes[number - 2];
-    const auto add = [&](const char* name, int64_t size, at::ScalarType type) {
-      return register_buffer(str_cat(name, "_", k), at::zeros({size}, type));
+        k == 1 ? options.vocabulary : ngram.sizes.empty() ? 0 : ngram.sizes[order - 1];
+    const auto add = [&](const char* name, at::Tensor NgramOrder::*part, int64_t size,
+                         at::ScalarType type) {
+      buffers.push_back(
+          {.name = str_cat(name, "_", k), .order = order, .part = part, .size = size, .type = type});
     };
-    NgramOrder order;
     if (k > 1) {
-      order.tokens = add("tokens", count, at::kInt);
+      add("tokens", &NgramOrder::tokens, count, at::kInt);
     }
-    order.log_probability = add("log_probability", count, at::kFloat);
+    add("log_probability", &NgramOrder::log_probability, count, at::kFloat);
     if (k < ngram.order) {
-      order.backoff = add("backoff", count, at::kFloat);
-      order.first_child = add("first_child", count + 1, at::kInt);
+      add("backoff", &NgramOrder::backoff, count, at::kFloat);
+      add("first_child", &NgramOrder::first_child, count + 1, at::kInt);
     }
-    buffers_.push_back(std::move(order));
   }
+  return buffers;
+}
+
+NgramModel::NgramModel(const ModelOptions& options)
+    : options_(options), buffers_(static_cast<std::size_t>(options.ngram.order)) {
+  for (const auto& buffer : ngram_buffers(options)) {
+    buffers_[buffer.order].*buffer.part =
+        register_buffer(buffer.name, at::zeros({buffer.size}, buffer.type));
+  }
+  buffers_[0].log_probability.fill_(-std::log(static_cast<double>(options.vocabulary)));
+  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
 }
 
 void NgramModel::set_tables(const std::vector<NgramOrder>& orders) {
   options_.ngram.sizes.clear();
-  for (std::size_t i = 0; i < buffers_.size(); ++i) {
-    for (const auto part : {&NgramOrder::tokens, &NgramOrder::log_probability,
-                            &NgramOrder::backoff, &NgramOrder::first_child}) {
-      if ((buffers_[i].*part).defined()) {
-        (buffers_[i].*part).set_data(orders[i].*part);
-      }
-    }
-    if (i > 0) {
-      options_.ngram.sizes.push_back(orders[i].tokens.numel());
-    }
+  for (const auto& buffer : ngram_buffers(options_)) {
+    (buffers_[buffer.order].*buffer.part).set_data(orders[buffer.order].*buffer.part);
+  }
+  for (std::size_t i = 1; i < orders.size(); ++i) {
+    options_.ngram.sizes.push_back(orders[i].tokens.numel());
   }
   tables_ = NgramTables(buffers_, adds_k(options_.ngram));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/model.h"
@@ -9,8 +10,21 @@
 
 namespace weft::models {
 
+/// A registered tensor of an n-gram model.
+struct NgramBuffer {
+  std::string name;       // `tokens_2`
+  std::size_t order = 0;  // k - 1
+  at::Tensor NgramOrder::*part = nullptr;
+  int64_t size = 0;
+  at::ScalarType type = at::kFloat;
+};
+
+/// The buffers of a model of these options, in the order of the file.
+std::vector<NgramBuffer> ngram_buffers(const ModelOptions& options);
+
 /// An n-gram language model. Its tables are buffers, which are estimated from counts of the
-/// training data: it has no parameters and no gradient. It computes on the CPU.
+/// training data: it has no parameters and no gradient. Before, all tokens are equally likely. It
+/// computes on the CPU.
 ///
 /// The hidden state of a token is the history that ends in it: (N, n - 1) int64, NgramHistory. The
 /// token that begins texts begins a new history, wherever it stands.

@@ -266,12 +266,12 @@ void check_counted(const config::Section& root,
   }
   const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
                                       "threads",        "log_every",    "best_by"};
-  for (const auto& declaration : train_keys_of_all_tasks().keys) {
-    const auto key = declaration.path.substr(0, declaration.path.find('.'));
-    if (train.has(declaration.path) && !used.contains(key)) {
-      train.report(declaration.path,
-                   str_cat("has no effect with ", type,
-                           ", which is estimated in one pass over the data, without gradients"));
+  for (const auto& key : train_keys_of_all_tasks().keys) {
+    const bool is_given = train.has(key.path) && key.type != config::KeyType::kSection;
+    if (is_given && !used.contains(key.path.substr(0, key.path.find('.')))) {
+      train.report(key.path, str_cat("has no effect with ", type,
+                                     ", which is estimated in one pass over the data, without "
+                                     "gradients"));
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include <ATen/core/Tensor.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/machine.h"
@@ -123,6 +125,17 @@ void record_resume(const std::string& run, const ResumeRecord& resume) {
     record.resumes.push_back(resume);
     write_run_record(run, record);
   }
+}
+
+uint64_t digest_of_weights(const models::Model& model) {
+  uint64_t result = 0;
+  for (const auto& tensors : {model.parameters(), model.buffers()}) {
+    for (const auto& tensor : tensors) {
+      const auto values = tensor.cpu().contiguous();
+      result = digest(values.const_data_ptr(), values.nbytes(), result);
+    }
+  }
+  return result;
 }
 
 }  // namespace weft::train

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "models/model.h"
+
 namespace weft::train {
 
 /// Properties of the machine and the build that affect the exact bits of a run, as far as known.
@@ -47,5 +49,8 @@ void write_run_record(const std::string& run, const RunRecord& record);
 RunRecord read_run_record(const std::string& run);
 /// Records a process that resumes; does nothing if the run has no record.
 void record_resume(const std::string& run, const ResumeRecord& resume);
+
+/// Of the values of all parameters and buffers, in order.
+uint64_t digest_of_weights(const models::Model& model);
 
 }  // namespace weft::train

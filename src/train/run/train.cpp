@@ -112,18 +112,6 @@ RunRecord record_of(const RunConfig& config,
           .weights = weights};
 }
 
-/// Of the values of all parameters and buffers, in order.
-uint64_t digest_of_weights(const models::Model& model) {
-  uint64_t result = 0;
-  for (const auto& tensors : {model.parameters(), model.buffers()}) {
-    for (const auto& tensor : tensors) {
-      const auto values = tensor.cpu().contiguous();
-      result = digest(values.const_data_ptr(), values.nbytes(), result);
-    }
-  }
-  return result;
-}
-
 // Records what is needed to reproduce the run, in its log and in run.json.
 void record_start(const RunConfig& config,
                   const TrainRequest& request,

@@ -59,8 +59,7 @@ Shapes shapes_of(HeadCase& it) {
   auto& model = *it.model;
   const auto& context = it.sequences.context;
   const std::map<std::string, std::function<at::Tensor()>> functions = {
-      {"tokens",
-       [&] { return at::matmul(model.token_features(it.hidden), model.output_weight().t()); }},
+      {"tokens", [&] { return model.lm_logits(it.hidden); }},
       {"features", [&] { return model.token_features(it.hidden); }},
       {"pair", [&] { return model.next_sentence_logits(model.pooled(it.hidden, context)); }},
       {"classes", [&] { return model.classify(it.sequences.input, context); }},
@@ -103,7 +102,8 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
       {"ForQuestionAnsweringSimple", span},
       {"ForMaskedImageModeling", {{"features", {tokens, pixels}}}}};
   const auto name = architecture_of(options);
-  return name == "BertForPreTraining" ? words_and_pair
+  return name == "BertForPreTraining"     ? words_and_pair
+         : name == "WeftNgramForCausalLM" ? Shapes{{"tokens", {tokens, vocabulary}}}
          : name == "ElectraForPreTraining"
              ? Shapes{{"token_logits", {tokens, 1}}}
              : table.at(name.substr(hf_names_of(options).class_prefix.size()));

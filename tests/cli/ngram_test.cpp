@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/json_lines.h"
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// A trigram model of the texts in data/, in a directory of its own.
+class NgramRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_symlink(std::string(WEFT_SOURCE_DIR) + "/configs", directory_ / "configs");
+    fs::create_symlink(std::string(WEFT_SOURCE_DIR) + "/data", directory_ / "data");
+  }
+
+  test::ProcessResult weft(const std::string& arguments) {
+    return test::run({"/bin/sh", "-c",
+                      "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
+  }
+  test::ProcessResult train(const std::string& options = "") {
+    return weft("train configs/quickstart_ngram.yaml --output run --set data.cache_dir=cache " +
+                options);
+  }
+  Json evaluate(const std::string& model, const std::string& options = "") {
+    const auto done = weft("evaluate " + model + " --data data/held_out.txt " + options);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return Json::parse(done.out);
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(NgramRun, TrainsEvaluatesAndResumes) {
+  const auto done = train();
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.err.find("[model] n-grams by order 1: "), std::string::npos) << done.err;
+  const auto rows = test::json_lines<Json>(test::contents(directory_ / "run/metrics.jsonl"));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["step"], 1);
+  const auto metrics = evaluate("run");
+  EXPECT_NEAR(metrics["eval_loss"].get<double>(), rows[0]["eval/loss"].get<double>(), 1e-9);
+  EXPECT_EQ(evaluate("run", "--threads 1 --batch-tokens 64"), metrics);
+  const auto again = train();
+  EXPECT_EQ(again.status, 0);
+  EXPECT_NE(again.err.find("nothing to do"), std::string::npos) << again.err;
+  for (const auto& entry : fs::directory_iterator(directory_ / "run")) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+
+TEST_F(NgramRun, StartsAgainAfterItWasStoppedWhileCounting) {
+  const auto killed = weft(
+      "train configs/quickstart_ngram.yaml --output cut --set data.cache_dir=cache"
+      " & pid=$!; sleep 0.2; kill -9 $pid; wait $pid; true");
+  const auto resumed =
+      weft("train configs/quickstart_ngram.yaml --output cut --set data.cache_dir=cache");
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  ASSERT_EQ(train().status, 0);
+  EXPECT_EQ(test::contents(directory_ / "cut/last/model.safetensors"),
+            test::contents(directory_ / "run/last/model.safetensors"));
+}
+
+TEST_F(NgramRun, IsTheSameAsAnArpaFile) {
+  ASSERT_EQ(train().status, 0);
+  const auto exported = weft("export run --output model.arpa --format arpa");
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  EXPECT_EQ(weft("export run --output model.arpa --format arpa").status, 2);  // exists
+  const auto imported = weft("import model.arpa --output imported");
+  ASSERT_EQ(imported.status, 0) << imported.err;
+  const auto before = evaluate("run");
+  const auto after = evaluate("imported", "--set data.document_boundary=line");
+  EXPECT_NEAR(after["eval_loss"].get<double>(), before["eval_loss"].get<double>(), 1e-5);
+  EXPECT_EQ(after["eval_accuracy"], before["eval_accuracy"]);
+  const auto exported_again = weft("export imported --output again.arpa --format arpa");
+  ASSERT_EQ(exported_again.status, 0) << exported_again.err;
+  const auto lines = [&](const std::string& name) {
+    const auto text = test::contents(directory_ / name);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(lines("again.arpa"), lines("model.arpa"));
+  const auto copied = weft("export run --output copy --check");
+  EXPECT_EQ(copied.status, 0) << copied.err;
+  EXPECT_EQ(evaluate("copy", "--set data.document_boundary=line"), before);
+}
+
+TEST_F(NgramRun, GeneratesAndScores) {
+  ASSERT_EQ(train().status, 0);
+  const auto sampled = weft("generate run --prompt 'The' --temperature 1 --seed 4");
+  ASSERT_EQ(sampled.status, 0) << sampled.err;
+  EXPECT_EQ(weft("generate run --prompt 'The' --temperature 1 --seed 4").out, sampled.out);
+  const auto beams = weft("generate run --prompt 'The' --beams 3");
+  EXPECT_EQ(beams.status, 0) << beams.err;
+  test::write(directory_ / "choices.jsonl",
+              R"({"context": "The kitchen", "choices": [" was", " xyzzy"], "label": 0})"
+              "\n");
+  const auto scored = weft("score run --input choices.jsonl");
+  ASSERT_EQ(scored.status, 0) << scored.err;
+  const auto first = test::json_lines<Json>(scored.out)[0];
+  EXPECT_EQ(first["prediction"], 0);
+  const auto inspected = weft("inspect run");
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_NE(inspected.out.find("modified_kneser_ney"), std::string::npos);
+}
+
+TEST_F(NgramRun, RefusesKeysWithoutEffect) {
+  const auto refused = train("--set train.duration='2 epochs' --set train.optimizer.lr=1e-3");
+  EXPECT_EQ(refused.status, 2);
+  for (const auto* key : {"train.duration", "train.optimizer.lr"}) {
+    EXPECT_NE(refused.err.find(std::string(key) + ": has no effect with model.type: ngram"),
+              std::string::npos)
+        << refused.err;
+  }
+  EXPECT_EQ(train("--set model.k=0.5").status, 2);
+  EXPECT_EQ(train("--set model.prune=[1]").status, 2);
+  EXPECT_EQ(train("--set model.prune=[0,2,1]").status, 2);
+  EXPECT_EQ(train("--set model.smoothing=add_k --set model.prune=[0,1]").status, 2);
+  EXPECT_EQ(train("--set objective.type=mlm").status, 2);
+  EXPECT_EQ(train("--set objective.type=prefix_lm").status, 2);
+  EXPECT_EQ(train("--dry-run").status, 2);
+  EXPECT_FALSE(fs::exists(directory_ / "run/last"));
+  ASSERT_EQ(train().status, 0);
+  const auto further = weft(
+      "train configs/quickstart_ngram.yaml --output more --set init_from=run --set "
+      "tokenizer.file=run/last");
+  EXPECT_EQ(further.status, 2);
+  EXPECT_NE(further.err.find("cannot be trained further"), std::string::npos) << further.err;
+}
+
+TEST_F(NgramRun, RefusesArpaFilesThatAreWrong) {
+  const std::string sound =
+      "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.3\n-0.5\t</s>\n"
+      "-0.4\ta\t-0.2\n\n\\2-grams:\n-0.1\t<s> a\n-0.2\ta </s>\n\n\\end\\\n";
+  const auto import = [&](std::string text, const std::string& from, const std::string& to) {
+    if (!from.empty()) {
+      text.replace(text.find(from), from.size(), to);
+    }
+    test::write(directory_ / "x.arpa", text);
+    fs::remove_all(directory_ / "x");
+    return weft("import x.arpa --output x");
+  };
+  const auto good = import(sound, "", "");
+  EXPECT_EQ(good.status, 0) << good.err;
+  const std::vector<std::vector<std::string>> cases = {
+      {"\\data\\", "data", "not an ARPA file"},
+      {"ngram 2=2", "ngram 2=3", "x.arpa:15: "},
+      {"ngram 2=2", "ngram 3=2", "x.arpa:3: "},
+      {"ngram 1=4", "ngram 1=x", "x.arpa:2: "},
+      {"\\2-grams:", "\\3-grams:", "must be \\2-grams:"},
+      {"-0.1\t<s> a", "-0.1\t<s> b", "'b' is not one of the 1-grams"},
+      {"-0.1\t<s> a", "-0.1\t<s>", "must be a log probability, 2 words"},
+      {"-0.1\t<s> a", "0.1\t<s> a", "must not be positive"},
+      {"-0.1\t<s> a", "oops\t<s> a", "must be a number"},
+      {"-0.2\ta </s>", "-0.2\t<s> a", "a 2-gram is repeated"},
+      {"-0.4\ta", "-0.4\t<s>", "the word is repeated"},
+      {"-0.5\t</s>", "-0.5\tb", "has no </s>"},
+      {"\\end\\", "", "must be \\end\\"}};
+  for (const auto& each : cases) {
+    const auto done = import(sound, each[0], each[1]);
+    EXPECT_EQ(done.status, 2) << each[1] << done.err;
+    EXPECT_NE(done.err.find(each[2]), std::string::npos) << each[1] << ": " << done.err;
+    EXPECT_FALSE(fs::exists(directory_ / "x")) << each[1];
+  }
+}
+
+TEST_F(NgramRun, MaximumLikelihoodMayGiveProbabilityZero) {
+  const auto done = train("--set model.smoothing=mle");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto metrics = evaluate("run");
+  EXPECT_TRUE(metrics["eval_loss"].is_null() || metrics["eval_loss"] == "inf" ||
+              !std::isfinite(metrics["eval_loss"].get<double>()));
+}
+
+}  // namespace
+}  // namespace weft::cli
