@@ -100,7 +100,8 @@ void BagOfWords::fit(const TrainingSequences& data) {
   }
   std::vector<double> counts(static_cast<std::size_t>(idf_.size(0)), 0.0);
   double texts = 0;
-  data.visit([&](std::span<const int64_t> ids) {
+  data.visit([&](const TrainingSequence& sequence) {
+    const auto ids = sequence.ids;
     auto rows = bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())},
                              options())
                     .rows;

@@ -31,11 +31,17 @@ struct SourceInput {
   at::Tensor patches;
 };
 
-/// Sequences of token ids on which a model is trained.
+/// Tokens that the model reads, for a causal model with the last target; and the class of the whole
+/// sequence, or a negative number.
+struct TrainingSequence {
+  std::span<const int64_t> ids;
+  int64_t label = -1;
+};
+
+/// Sequences on which a model is trained.
 struct TrainingSequences {
-  /// Calls the visitor for each, in order: with the tokens that the model reads, and for a causal
-  /// model with the last target.
-  std::function<void(const std::function<void(std::span<const int64_t>)>&)> visit;
+  /// Calls the visitor for each, in order.
+  std::function<void(const std::function<void(const TrainingSequence&)>&)> visit;
   std::string directory;  // of temporary files
 };
 

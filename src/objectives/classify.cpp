@@ -116,6 +116,15 @@ void ClassObjective::set_decision_threshold(const DecisionThreshold& decision) {
 }
 
 void ClassObjective::check_training(const TrainingSetup& setup) const {
+  if (models::capabilities_of(setup.model.family).is_counted) {
+    for (const auto* key : {"label_smoothing", "focal_gamma", "class_weights", "r_drop"}) {
+      if (setup.objective_section.has(key)) {
+        setup.objective_section.report(
+            key, str_cat("has no effect with model.type: ", models::word_of(setup.model.family),
+                         ", which has no training loss"));
+      }
+    }
+  }
   if (options_.tune_threshold && !setup.is_evaluated) {
     setup.objective_section.report(
         "tune_threshold",
@@ -160,6 +169,12 @@ void ClassObjective::check_threshold(const Datasets& data) const {
 class SingleLabelObjective : public ClassObjective {
  public:
   using ClassObjective::ClassObjective;
+
+  ObjectiveTraits traits(const models::ModelOptions& model) const override {
+    auto traits = ClassObjective::traits(model);
+    traits.supports_counting = true;
+    return traits;
+  }
 
   std::vector<std::string> terms() const override { return {"classify"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {

@@ -171,6 +171,32 @@ TEST_F(NgramRun, RefusesArpaFilesThatAreWrong) {
   }
 }
 
+TEST_F(NgramRun, IdentifiesLanguages) {
+  std::string rows = "language\ttext\n";
+  for (int i = 0; i < 4; ++i) {
+    rows += "de\tdas ist ein kurzer Satz über das Wetter\nen\tthis is a short sentence about the "
+            "weather\n";
+  }
+  test::write(directory_ / "rows.tsv", rows);
+  const std::string command =
+      "train configs/language_id.yaml --output languages --set data.train.0.path=rows.tsv --set "
+      "data.evaluate.0.path=rows.tsv --set data.cache_dir=cache";
+  const auto done = weft(command);
+  ASSERT_EQ(done.status, 0) << done.err;
+  test::write(directory_ / "texts.jsonl", "{\"text\": \"das Wetter\"}\n{\"text\": \"the weather\"}\n");
+  const auto predicted = weft("predict languages --input texts.jsonl");
+  ASSERT_EQ(predicted.status, 0) << predicted.err;
+  const auto lines = test::json_lines<Json>(predicted.out);
+  EXPECT_EQ(lines[0]["label"], "de");
+  EXPECT_EQ(lines[1]["label"], "en");
+  const auto refused = weft(command + " --set objective.label_smoothing=0.1");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("label_smoothing: has no effect"), std::string::npos) << refused.err;
+  EXPECT_EQ(weft(command + " --set objective.multi_label=true").status, 2);
+  EXPECT_EQ(weft("export languages --output x.arpa --format arpa").status, 2);
+  EXPECT_EQ(train("--set model.temperature=2").status, 2);
+}
+
 TEST_F(NgramRun, MaximumLikelihoodMayGiveProbabilityZero) {
   const auto done = train("--set model.smoothing=mle");
   ASSERT_EQ(done.status, 0) << done.err;

@@ -110,7 +110,11 @@ struct NgramOptions {
   std::vector<double> fallback_discounts = {};      // D1, D2, D3 where they cannot be estimated
   std::vector<int64_t> prune = {};                  // by order: n-grams with this count or less are
                                                     // left out; the last is that of higher orders
-  std::vector<int64_t> sizes = {};  // n-grams of orders 2 to n; empty: not estimated yet
+  std::vector<int64_t> sizes = {};  // n-grams of orders 2 to n, of each class one after another;
+                                    // empty: not estimated yet
+  // classification by Bayes' rule, with a model for each class
+  bool has_uniform_prior = false;  // else the frequencies of the classes in the training data
+  double temperature = 1;          // divides ln P(text | class)
 
   bool operator==(const NgramOptions&) const = default;
 };

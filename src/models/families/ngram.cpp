@@ -17,6 +17,9 @@ using formats::Json;
 
 constexpr int64_t kMostOrder = 7;
 constexpr double kMostCount = 1e9;
+constexpr std::size_t kMostClasses = 100'000;
+
+const config::Choices<bool> kPriors = {{"data", false}, {"uniform", true}};
 
 ModelOptions ngram_defaults() {
   ModelOptions options;
@@ -96,6 +99,15 @@ void read_ngram_keys(Section& section, ModelOptions& options, const ModelOptions
                {.help = "What is added to every count.",
                 .range = config::above(0),
                 .only_if = "smoothing: add_k"});
+  section.read_choice("class_prior", ngram.has_uniform_prior, kPriors,
+                      {.help = "Probabilities of the classes in Bayes' rule. data: their "
+                               "frequencies in the training data. uniform: all are equal.",
+                       .only_if = "objective.type: classify"});
+  section.read("temperature", ngram.temperature,
+               {.help = "Divides the log likelihoods of the classes: above 1, predictions are less "
+                        "certain.",
+                .range = config::above(0),
+                .only_if = "objective.type: classify"});
   read_discounts(section, ngram);
   read_prune(section, ngram);
   const auto& method = smoothing_method(ngram.smoothing);
@@ -117,7 +129,8 @@ template <class Value>
 void read_list(const JsonFields& fields,
                std::string_view key,
                std::vector<Value>& values,
-               double most) {
+               double most,
+               std::size_t most_values = kMostOrder) {
   if (!fields.has(key)) {
     return;
   }
@@ -126,8 +139,8 @@ void read_list(const JsonFields& fields,
     return (std::is_integral_v<Value> ? value.is_number_integer() : value.is_number()) &&
            value >= 0 && value <= most;
   };
-  if (!list.is_array() || list.size() > kMostOrder || !std::ranges::all_of(list, is_allowed)) {
-    fields.fail(key, str_cat("must be a list of at most ", kMostOrder, " numbers from 0 to ",
+  if (!list.is_array() || list.size() > most_values || !std::ranges::all_of(list, is_allowed)) {
+    fields.fail(key, str_cat("must be a list of at most ", most_values, " numbers from 0 to ",
                              shortest_repr(most)));
   }
   values = list.get<std::vector<Value>>();
@@ -153,11 +166,9 @@ void read_ngram_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("discount", ngram.discount, 0.0, 1.0);
   read_list(fields, "fallback_discounts", ngram.fallback_discounts, 3);
   read_list(fields, "prune", ngram.prune, kMostCount);
-  read_list(fields, "ngram_counts", ngram.sizes, (int64_t{1} << 31) - 1);
-  if (std::cmp_not_equal(ngram.sizes.size(), ngram.order - 1)) {
-    fields.fail("ngram_counts", str_cat("must be the numbers of n-grams of the orders 2 to ",
-                                        ngram.order));
-  }
+  read_list(fields, "ngram_counts", ngram.sizes, (int64_t{1} << 31) - 1, kMostClasses);
+  fields.read("uniform_prior", ngram.has_uniform_prior);
+  fields.read("temperature", ngram.temperature, 0.0, kMostCount);
   read_ids(fields, options);
 }
 
@@ -171,6 +182,10 @@ void write_ngram_json(Json& json, const ModelOptions& options) {
   json["fallback_discounts"] = ngram.fallback_discounts;
   json["prune"] = ngram.prune;
   json["ngram_counts"] = ngram.sizes;
+  if (options.head == Head::kSequence) {
+    json["uniform_prior"] = ngram.has_uniform_prior;
+    json["temperature"] = ngram.temperature;
+  }
   write_ids(json, options);
 }
 
@@ -183,14 +198,30 @@ std::vector<StoredTensor> ngram_tensors(const ModelOptions& options) {
                        .dtype = buffer.type == at::kInt ? formats::DType::kI32
                                                         : formats::DType::kF32});
   }
+  if (options.head == Head::kSequence) {
+    tensors.push_back({.parameter = kNgramLogPrior,
+                       .name = kNgramLogPrior,
+                       .shape = {head_outputs(options)},
+                       .dtype = formats::DType::kF32});
+  }
   return tensors;
+}
+
+std::shared_ptr<Model> make_ngram(const ModelOptions& options) {
+  return options.head == Head::kSequence ? construct<NgramClassifier>(options)
+                                         : construct<NgramModel>(options);
 }
 
 std::vector<std::pair<std::string, std::string>> describe_ngram(const ModelOptions& options) {
   const auto& ngram = options.ngram;
   std::vector<std::string> sizes = {str_cat("1: ", with_commas(options.vocabulary))};
-  for (std::size_t i = 0; i < ngram.sizes.size(); ++i) {
-    sizes.push_back(str_cat(i + 2, ": ", with_commas(ngram.sizes[i])));
+  const auto higher_orders = static_cast<std::size_t>(ngram.order) - 1;
+  for (std::size_t order = 0; order < higher_orders; ++order) {
+    int64_t sum = 0;  // over the classes
+    for (auto i = order; i < ngram.sizes.size(); i += higher_orders) {
+      sum += ngram.sizes[i];
+    }
+    sizes.push_back(str_cat(order + 2, ": ", with_commas(sum)));
   }
   std::vector<std::pair<std::string, std::string>> lines = {
       {"order", str_cat(ngram.order)}, {"smoothing", ngram.smoothing.empty() ? "that of an ARPA file" : ngram.smoothing}};
@@ -205,7 +236,7 @@ std::vector<std::pair<std::string, std::string>> describe_ngram(const ModelOptio
 FamilyDefinition ngram() {
   return {.name = "ngram",
           .hf_names = {{NormPlacement::kPost, "weft-ngram", "", "WeftNgram"}},
-          .heads = {{Head::kCausalLm, "ForCausalLM"}},
+          .heads = {{Head::kCausalLm, "ForCausalLM"}, {Head::kSequence, "ForSequenceClassification"}},
           .capabilities = {.has_pooler = false, .has_matrix_products = false, .is_counted = true},
           .defaults = ngram_defaults,
           .read_keys = read_ngram_keys,
@@ -213,7 +244,7 @@ FamilyDefinition ngram() {
           .write_json = write_ngram_json,
           .generation_json = plain_generation_json,
           .tensors = ngram_tensors,
-          .make = construct<NgramModel>,
+          .make = make_ngram,
           .style = formats::TokenizerTemplate::kBosEos,
           .describe = describe_ngram};
 }

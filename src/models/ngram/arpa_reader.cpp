@@ -332,7 +332,7 @@ ArpaModel read_arpa(const std::string& path) {
   options.ngram.order = static_cast<int64_t>(orders.size());
   options.ngram.smoothing = "";
   result.model = std::make_shared<NgramModel>(options);
-  result.model->set_tables(orders);
+  result.model->set_tables({orders});
   return result;
 }
 

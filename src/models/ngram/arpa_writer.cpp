@@ -90,8 +90,9 @@ void write_arpa(const Model& model,
   const auto* ngram = dynamic_cast<const NgramModel*>(&model);
   const auto& options = model.options();
   if (ngram == nullptr) {
-    throw UserError(str_cat("the ARPA format is for n-gram models (model.type: ngram), this one is ",
-                            word_of(options.family)));
+    throw UserError(str_cat("the ARPA format is for n-gram language models (model.type: ngram, "
+                            "objective.type: causal), this one is ",
+                            architecture_of(options)));
   }
   if (ngram->tables().is_floor()) {
     throw UserError(str_cat("smoothing: ", options.ngram.smoothing,

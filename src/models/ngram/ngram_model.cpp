@@ -16,6 +16,7 @@
 #include "models/ngram/estimate.h"
 #include "models/ngram/smoothing.h"
 #include "nn/decoding_state.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 
@@ -82,65 +83,105 @@ void check_tables(const std::vector<NgramOrder>& orders) {
   }
 }
 
+/// Number of language models.
+std::size_t model_count(const ModelOptions& options) {
+  return options.head == Head::kSequence ? options.labels.size() : 1;
+}
+
 }  // namespace
 
 std::vector<NgramBuffer> ngram_buffers(const ModelOptions& options) {
   const auto& ngram = options.ngram;
+  const auto higher_orders = static_cast<std::size_t>(ngram.order) - 1;
+  const auto models = model_count(options);
+  if (!ngram.sizes.empty() && ngram.sizes.size() != models * higher_orders) {
+    throw UserError(str_cat("config.json: ngram_counts: found ", ngram.sizes.size(),
+                            " numbers, must be ", models * higher_orders,
+                            ", one for each order above 1 and each class"));
+  }
   std::vector<NgramBuffer> buffers;
-  for (int64_t k = 1; k <= ngram.order; ++k) {
-    const auto order = static_cast<std::size_t>(k) - 1;
-    const auto count =
-        k == 1 ? options.vocabulary : ngram.sizes.empty() ? 0 : ngram.sizes[order - 1];
-    const auto add = [&](const char* name, at::Tensor NgramOrder::*part, int64_t size,
-                         at::ScalarType type) {
-      buffers.push_back(
-          {.name = str_cat(name, "_", k), .order = order, .part = part, .size = size, .type = type});
-    };
-    if (k > 1) {
-      add("tokens", &NgramOrder::tokens, count, at::kInt);
-    }
-    add("log_probability", &NgramOrder::log_probability, count, at::kFloat);
-    if (k < ngram.order) {
-      add("backoff", &NgramOrder::backoff, count, at::kFloat);
-      add("first_child", &NgramOrder::first_child, count + 1, at::kInt);
+  for (std::size_t model = 0; model < models; ++model) {
+    const auto prefix = options.head == Head::kSequence ? str_cat("class_", model, "_") : "";
+    for (std::size_t order = 0; order <= higher_orders; ++order) {
+      const auto count = order == 0             ? options.vocabulary
+                         : ngram.sizes.empty() ? 0
+                                               : ngram.sizes[model * higher_orders + order - 1];
+      const auto add = [&](const char* name, at::Tensor NgramOrder::*part, int64_t size,
+                           at::ScalarType type) {
+        buffers.push_back({.name = str_cat(prefix, name, "_", order + 1),
+                           .model = model,
+                           .order = order,
+                           .part = part,
+                           .size = size,
+                           .type = type});
+      };
+      if (order > 0) {
+        add("tokens", &NgramOrder::tokens, count, at::kInt);
+      }
+      add("log_probability", &NgramOrder::log_probability, count, at::kFloat);
+      if (order < higher_orders) {
+        add("backoff", &NgramOrder::backoff, count, at::kFloat);
+        add("first_child", &NgramOrder::first_child, count + 1, at::kInt);
+      }
     }
   }
   return buffers;
 }
 
-NgramModel::NgramModel(const ModelOptions& options)
-    : options_(options), buffers_(static_cast<std::size_t>(options.ngram.order)) {
+NgramBase::NgramBase(const ModelOptions& options)
+    : options_(options),
+      buffers_(model_count(options),
+               std::vector<NgramOrder>(static_cast<std::size_t>(options.ngram.order))) {
   for (const auto& buffer : ngram_buffers(options)) {
-    buffers_[buffer.order].*buffer.part =
+    buffers_[buffer.model][buffer.order].*buffer.part =
         register_buffer(buffer.name, at::zeros({buffer.size}, buffer.type));
   }
-  buffers_[0].log_probability.fill_(-std::log(static_cast<double>(options.vocabulary)));
-  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
+  for (const auto& orders : buffers_) {
+    orders[0].log_probability.fill_(-std::log(static_cast<double>(options.vocabulary)));
+  }
+  use_buffers();
 }
 
-void NgramModel::set_tables(const std::vector<NgramOrder>& orders) {
+void NgramBase::use_buffers() {
+  tables_.clear();
+  for (const auto& orders : buffers_) {
+    tables_.emplace_back(orders, adds_k(options_.ngram));
+  }
+}
+
+void NgramBase::set_tables(const std::vector<std::vector<NgramOrder>>& models) {
   options_.ngram.sizes.clear();
   for (const auto& buffer : ngram_buffers(options_)) {
-    (buffers_[buffer.order].*buffer.part).set_data(orders[buffer.order].*buffer.part);
+    (buffers_[buffer.model][buffer.order].*buffer.part)
+        .set_data(models[buffer.model][buffer.order].*buffer.part);
   }
-  for (std::size_t i = 1; i < orders.size(); ++i) {
-    options_.ngram.sizes.push_back(orders[i].tokens.numel());
+  for (const auto& orders : models) {
+    for (std::size_t i = 1; i < orders.size(); ++i) {
+      options_.ngram.sizes.push_back(orders[i].tokens.numel());
+    }
   }
-  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
+  use_buffers();
 }
 
-void NgramModel::finish_loading() {
-  check_tables(buffers_);
-  tables_ = NgramTables(buffers_, adds_k(options_.ngram));
+void NgramBase::finish_loading() {
+  for (const auto& orders : buffers_) {
+    check_tables(orders);
+  }
+  use_buffers();
 }
 
-void NgramModel::fit(const TrainingSequences& data) {
-  NgramCounter counter({.order = options_.ngram.order,
-                        .vocabulary = options_.vocabulary,
-                        .directory = data.directory});
-  data.visit([&](std::span<const int64_t> ids) {
+void NgramBase::fit(const TrainingSequences& data) {
+  std::vector<NgramCounter> counters;
+  counters.reserve(buffers_.size());
+  for (std::size_t i = 0; i < buffers_.size(); ++i) {
+    counters.emplace_back(NgramCounterOptions{.order = options_.ngram.order,
+                                              .vocabulary = options_.vocabulary,
+                                              .directory = data.directory});
+  }
+  data.visit([&](const TrainingSequence& sequence) {
+    auto& counter = counters[buffers_.size() > 1 ? static_cast<std::size_t>(sequence.label) : 0];
     // A text that begins inside the sequence has no history before it.
-    while (!ids.empty()) {
+    for (auto ids = sequence.ids; !ids.empty();) {
       const auto next = std::ranges::find(ids.begin() + 1, ids.end(), options_.bos_id);
       counter.add(ids.first(static_cast<std::size_t>(next - ids.begin())));
       ids = {next, ids.end()};
@@ -152,17 +193,34 @@ void NgramModel::fit(const TrainingSequences& data) {
       is_predicted[static_cast<std::size_t>(id)] = false;
     }
   }
-  set_tables(estimate_ngrams(counter.finish(), {.options = options_.ngram,
-                                                .is_predicted = std::move(is_predicted),
-                                                .directory = data.directory})
-                 .orders);
+  std::vector<std::vector<NgramOrder>> models;
+  for (auto& counter : counters) {
+    models.push_back(estimate_ngrams(counter.finish(), {.options = options_.ngram,
+                                                        .is_predicted = is_predicted,
+                                                        .directory = data.directory})
+                         .orders);
+  }
+  set_tables(models);
 }
+
+void NgramBase::advance(std::size_t model,
+                        NgramHistory before,
+                        int64_t token,
+                        std::span<int64_t> after) const {
+  TORCH_CHECK(token >= 0 && token < options_.vocabulary, "id ", token, " is not below ",
+              options_.vocabulary);
+  tables_[model].advance(token == options_.bos_id ? NgramHistory() : before, token, after);
+}
+
+void NgramBase::to(torch::Device /*device*/, torch::Dtype /*dtype*/, bool /*non_blocking*/) {}
+void NgramBase::to(torch::Dtype /*dtype*/, bool /*non_blocking*/) {}
+void NgramBase::to(torch::Device /*device*/, bool /*non_blocking*/) {}
 
 at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& context) {
   const auto ids = input.ids.cpu().contiguous();
   const auto* tokens = ids.const_data_ptr<int64_t>();
   const auto& offsets = context.layout.offsets;
-  const auto width = static_cast<int64_t>(tables_.history_size());
+  const auto width = static_cast<int64_t>(tables().history_size());
   auto result = at::empty({ids.numel(), width}, at::kLong);  // (N, n - 1)
   at::Tensor kept;                                           // (B, n - 1)
   if (context.decoding_state != nullptr) {
@@ -177,10 +235,8 @@ at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& 
       }
       for (auto i = offsets[static_cast<std::size_t>(sequence)];
            i < offsets[static_cast<std::size_t>(sequence) + 1]; ++i) {
-        TORCH_CHECK(tokens[i] >= 0 && tokens[i] < options_.vocabulary, "id ", tokens[i],
-                    " is not below ", options_.vocabulary);
         const auto after = row_of<int64_t>(result, i);
-        tables_.advance(tokens[i] == options_.bos_id ? NgramHistory() : before, tokens[i], after);
+        advance(0, before, tokens[i], after);
         before = after;
       }
     }
@@ -194,10 +250,10 @@ at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& 
 
 at::Tensor NgramModel::lm_logits(const at::Tensor& states) {
   const auto rows = states.contiguous();
-  auto logits = at::empty({rows.size(0), options_.vocabulary}, at::kFloat);  // (M, V)
+  auto logits = at::empty({rows.size(0), options().vocabulary}, at::kFloat);  // (M, V)
   parallel_for(rows.size(0), 1, [&](int64_t begin, int64_t end) {
     for (auto row = begin; row < end; ++row) {
-      tables_.log_probabilities(row_of<int64_t>(rows, row), row_of<float>(logits, row));
+      tables().log_probabilities(row_of<int64_t>(rows, row), row_of<float>(logits, row));
     }
   });
   return logits;
@@ -225,18 +281,65 @@ TokenMetrics NgramModel::lm_metrics(const at::Tensor& states,
       const auto history = row_of<int64_t>(rows, row);
       const auto target = targets[at];
       // After the end of a text, nothing but the next one can begin.
-      const bool is_certain = target == options_.bos_id && tables_.is_never_predicted(target);
-      result.losses[at] = is_certain ? 0 : -tables_.log_probability(history, target);
-      result.predictions[at] = is_certain ? target : tables_.most_likely(history);
+      const bool is_certain = target == options().bos_id && tables().is_never_predicted(target);
+      result.losses[at] = is_certain ? 0 : -tables().log_probability(history, target);
+      result.predictions[at] = is_certain ? target : tables().most_likely(history);
       result.scores[at] = std::exp(
-          is_certain ? 0 : tables_.log_probability(history, result.predictions[at]));
+          is_certain ? 0 : tables().log_probability(history, result.predictions[at]));
     }
   });
   return result;
 }
 
-void NgramModel::to(torch::Device /*device*/, torch::Dtype /*dtype*/, bool /*non_blocking*/) {}
-void NgramModel::to(torch::Dtype /*dtype*/, bool /*non_blocking*/) {}
-void NgramModel::to(torch::Device /*device*/, bool /*non_blocking*/) {}
+NgramClassifier::NgramClassifier(const ModelOptions& options) : NgramBase(options) {
+  log_prior_ = register_buffer(
+      kNgramLogPrior, at::zeros({static_cast<int64_t>(options.labels.size())}, at::kFloat));
+}
+
+void NgramClassifier::fit(const TrainingSequences& data) {
+  NgramBase::fit(data);
+  if (options().ngram.has_uniform_prior) {
+    return;
+  }
+  auto counts = at::zeros_like(log_prior_, at::kDouble);
+  data.visit([&](const TrainingSequence& sequence) {
+    ++counts.data_ptr<double>()[sequence.label];
+  });
+  log_prior_.copy_((counts / counts.sum()).log());
+}
+
+at::Tensor NgramClassifier::hidden(const TextInput& input, const nn::ForwardContext& context) {
+  constexpr float kLeast = -1e6F;  // so that a text with probability 0 in all classes has a class
+  const auto ids = input.ids.cpu().contiguous();
+  const auto* tokens = ids.const_data_ptr<int64_t>();
+  const auto& offsets = context.layout.offsets;
+  const auto classes = log_prior_.numel();
+  auto result = at::empty({ids.numel(), classes}, at::kFloat);  // (N, C)
+  auto* rows = result.data_ptr<float>();
+  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
+  parallel_for(sequences * classes, 1, [&](int64_t begin, int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      const auto model = static_cast<std::size_t>(i % classes);
+      const auto sequence = static_cast<std::size_t>(i / classes);
+      const auto& own = tables(model);
+      std::vector<int64_t> before;
+      std::vector<int64_t> after(own.history_size());
+      for (auto at = offsets[sequence]; at < offsets[sequence + 1]; ++at) {
+        const bool is_predicted = !before.empty() && tokens[at] != options().bos_id;
+        rows[at * classes + i % classes] =
+            is_predicted ? std::max(static_cast<float>(own.log_probability(before, tokens[at])), kLeast)
+                         : 0;
+        advance(model, before, tokens[at], after);
+        before = after;
+      }
+    }
+  });
+  return result;
+}
+
+at::Tensor NgramClassifier::class_logits(const at::Tensor& hidden,
+                                         const nn::ForwardContext& context) {
+  return nn::segment_sum(hidden, context.layout) / options().ngram.temperature + log_prior_;
+}
 
 }  // namespace weft::models

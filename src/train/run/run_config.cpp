@@ -264,6 +264,14 @@ void check_counted(const config::Section& root,
     root.report("init_from", str_cat(type, " cannot be trained further: the counts of its training "
                                            "data are not stored; train on all data at once"));
   }
+  const bool is_classifier =
+      config.objective && config.objective->head(config.model) == models::Head::kSequence;
+  for (const auto* key : {"class_prior", "temperature"}) {
+    const auto path = str_cat("model.", key);
+    if (!is_classifier && root.has(path)) {
+      root.report(path, "has no effect here, only with objective.type: classify");
+    }
+  }
   const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
                                       "threads",        "log_every",    "best_by"};
   for (const auto& key : train_keys_of_all_tasks().keys) {

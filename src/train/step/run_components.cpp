@@ -166,7 +166,9 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
     constexpr int64_t kItemsPerReport = 1024;
     const auto count = data.size(0);
     for (int64_t item = 0; item < count; ++item) {
-      visitor(config.objective->fitted_tokens(data.example(0, item)));
+      const auto example = data.example(0, item);
+      const auto tokens = config.objective->fitted_tokens(example);
+      visitor(models::TrainingSequence{.ids = tokens, .label = example.label});
       if (item % kItemsPerReport == 0) {
         show({.activity = "reading the training data",
               .fraction = static_cast<double>(item) / static_cast<double>(count)});

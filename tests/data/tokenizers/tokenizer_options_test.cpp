@@ -47,7 +47,7 @@ TEST(TokenizerOptions, ReadsByteLevelKeys) {
                 .find("tokenizer.lowercase: belongs to type: wordpiece"),
             std::string::npos);
   EXPECT_NE(tokenizer_message({{"type", "unigram"}, {"min_frequency", "3"}})
-                .find("tokenizer.min_frequency: belongs to type: wordpiece or byte_level_bpe"),
+                .find("tokenizer.min_frequency: belongs to type: wordpiece, byte_level_bpe or word_level"),
             std::string::npos);
 }
 

@@ -40,7 +40,7 @@ std::shared_ptr<Model> toy_model(const std::string& directory) {
   model->fit({.visit =
                   [](const auto& visit) {
                     for (const auto& sequence : test::toy_corpus()) {
-                      visit(std::span<const int64_t>(sequence));
+                      visit({.ids = sequence});
                     }
                   },
               .directory = directory});
@@ -65,7 +65,7 @@ TEST(NgramModel, IsFittedToSequencesInAnyPacking) {
                      for (const auto& sequence : test::toy_corpus()) {
                        all.insert(all.end(), sequence.begin(), sequence.end());
                      }
-                     visit(std::span<const int64_t>(all));
+                     visit({.ids = all});
                    },
                .directory = folder.path()});
   const auto model = toy_model(folder.path());
@@ -164,6 +164,97 @@ TEST(NgramModel, GeneratesFromItsDistribution) {
   }
   EXPECT_EQ(counts[kBegin], 0);
   EXPECT_LT(chi_square, 16.27);  // 3 degrees of freedom, 0.001
+}
+
+ModelOptions classifier_options(bool has_uniform_prior = false) {
+  auto options = toy_options();
+  options.head = Head::kSequence;
+  options.labels = {"first", "second"};
+  options.ngram.has_uniform_prior = has_uniform_prior;
+  return options;
+}
+
+using Labelled = std::vector<std::pair<std::vector<int64_t>, int64_t>>;
+
+std::shared_ptr<Model> classifier(const ModelOptions& options,
+                                  const Labelled& texts,
+                                  const std::string& directory) {
+  auto model = make_model(options, 1);
+  model->fit({.visit =
+                  [&](const auto& visit) {
+                    for (const auto& [ids, label] : texts) {
+                      visit({.ids = ids, .label = label});
+                    }
+                  },
+              .directory = directory});
+  return model;
+}
+
+at::Tensor class_logits_of(Model& model, const std::vector<int64_t>& ids) {
+  return model.classify({.ids = at::tensor(ids, at::kLong), .types = {}},
+                        test::context_of({0, static_cast<int64_t>(ids.size())}))[0];
+}
+
+TEST(NgramClassifier, AppliesBayesRule) {
+  const test::Folder folder;
+  const Labelled texts = {{{kBegin, kA, kB, kA, kC, kEnd}, 0},
+                          {{kBegin, kA, kB, kB, kEnd}, 0},
+                          {{kBegin, kB, kA, kC, kEnd}, 1}};
+  const auto model = classifier(classifier_options(), texts, folder.path());
+  // The models of the classes alone.
+  std::vector<double> expected = {std::log(2.0 / 3), std::log(1.0 / 3)};
+  for (const int64_t label : {0, 1}) {
+    auto language_model = make_model(toy_options(), 1);
+    language_model->fit({.visit =
+                             [&](const auto& visit) {
+                               for (const auto& [ids, own] : texts) {
+                                 if (own == label) {
+                                   visit({.ids = ids});
+                                 }
+                               }
+                             },
+                         .directory = folder.path()});
+    for (const auto loss : losses_of(*language_model, {kBegin, kB, kA}, {0, 3}, {kB, kA, kEnd})) {
+      expected[static_cast<std::size_t>(label)] -= loss;
+    }
+  }
+  const auto logits = class_logits_of(*model, {kBegin, kB, kA, kEnd});
+  EXPECT_NEAR(logits[0].item<double>(), expected[0], 1e-5);
+  EXPECT_NEAR(logits[1].item<double>(), expected[1], 1e-5);
+
+  auto options = classifier_options(true);
+  options.ngram.temperature = 2;
+  const auto tempered = class_logits_of(*classifier(options, texts, folder.path()),
+                                        {kBegin, kB, kA, kEnd});
+  EXPECT_NEAR(tempered[1].item<double>(), (expected[1] - std::log(1.0 / 3)) / 2, 1e-5);
+}
+
+TEST(NgramClassifier, EqualModelsGiveThePrior) {
+  const test::Folder folder;
+  const std::vector<int64_t> text = {kBegin, kA, kB, kEnd};
+  const auto model =
+      classifier(classifier_options(), {{text, 0}, {text, 1}, {text, 1}, {text, 1}}, folder.path());
+  // The second model counts each n-gram three times, which does not matter without smoothing.
+  auto options = classifier_options();
+  options.ngram.smoothing = "mle";
+  const auto equal = classifier(options, {{text, 0}, {text, 1}, {text, 1}, {text, 1}},
+                                folder.path());
+  const auto probabilities = class_logits_of(*equal, text).softmax(0);
+  EXPECT_NEAR(probabilities[0].item<double>(), 0.25, 1e-6);
+  // A text that is impossible in both classes is not undefined.
+  EXPECT_TRUE(class_logits_of(*equal, {kBegin, kC, kC, kEnd}).isfinite().all().item<bool>());
+}
+
+TEST(NgramClassifier, SurvivesItsDirectory) {
+  const test::Folder folder;
+  const auto model = classifier(
+      classifier_options(), {{{kBegin, kA, kEnd}, 0}, {{kBegin, kB, kC, kEnd}, 1}}, folder.path());
+  std::filesystem::create_directory(folder.path("model"));
+  save_model(folder.path("model"), *model, formats::DType::kF32);
+  const auto loaded =
+      load_model(folder.path("model"), read_model_config(folder.path("model")), 1).model;
+  EXPECT_TRUE(at::equal(class_logits_of(*loaded, {kBegin, kA, kC, kEnd}),
+                        class_logits_of(*model, {kBegin, kA, kC, kEnd})));
 }
 
 TEST(NgramModel, DecodesLikeItReads) {
