@@ -44,6 +44,13 @@ def tables():
         "2\tdo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n2.1\tgone\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n")
 
 
+def ngrams():
+    put("arpa", "bigrams.arpa", "a comment\n\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.3\n-0.5\t</s>\n"
+        "-0.4\ta\t-0.2\n\n\\2-grams:\n-0.1\t<s> a\n-2e-1\ta </s>\n\n\\end\\\n")
+    put("arpa", "spaces.arpa", "\\data\\\r\nngram 1 = 3\nngram 2=1\nngram 3=0\n\\1-grams:\n-1 </s> 0\n-inf \u00e9 +.5\n0 <s>\n\\2-grams:\n"
+        "-1.25 <s> \u00e9 -7\n\\3-grams:\n\\end\\")
+
+
 def trees():
     put("json", "all.json", '{"a": [1, -2.5e10, true, null, "\\u0041\\n"], "b": {"c": {}}, "": []}')
     put("json", "large.json", "[18446744073709551615, -9223372036854775808, 1e308, 0.1]")
@@ -249,6 +256,7 @@ if __name__ == "__main__":
     texts()
     tables()
     trees()
+    ngrams()
     tensors()
     tokenizers()
     sentencepiece_models()

@@ -59,10 +59,9 @@ void MappedBytes::reserve(std::size_t bytes) {
       {bytes, kLeastBytes, capacity_ + std::min(std::max(capacity_, kLeastBytes), kMostGrowth)});
   // Without blocks on the disk, writing a page to a full disk would end the process.
   file_->allocate(static_cast<int64_t>(size));
-  void* address =
-      data_ == nullptr
-          ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_->get(), 0)
-          : ::mremap(data_, capacity_, size, MREMAP_MAYMOVE);
+  void* address = data_ == nullptr
+                      ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_->get(), 0)
+                      : ::mremap(data_, capacity_, size, MREMAP_MAYMOVE);
   if (address == MAP_FAILED) {
     throw_errno(file_->path(), "map into memory");
   }

@@ -8,6 +8,8 @@
 #include "base/string_util.h"
 #include "cli/commands.h"
 #include "config/section.h"
+#include "data/tokenizer.h"
+#include "inference/nearest_tokens.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
@@ -85,7 +87,8 @@ void print_totals(const models::ModelOptions& model, const train::Cost* cost) {
     found->second += tensor.elements();
     total += tensor.elements();
   }
-  std::cout << "\nParameters\n";
+  const bool is_counted = models::capabilities_of(model.family).is_counted;
+  std::cout << (is_counted ? "\nTables\n" : "\nParameters\n");
   print_inspect_line("all", str_cat(with_commas(total), ", ",
                                     format_bytes(4.0 * static_cast<double>(total)), " in fp32"));
   if (cost != nullptr) {
@@ -93,6 +96,9 @@ void print_totals(const models::ModelOptions& model, const train::Cost* cost) {
     print_inspect_line("trainable",
                        with_commas(cost->trained_parameters) +
                            (are_all ? "" : str_cat(" of ", with_commas(cost->parameters))));
+  }
+  if (is_counted) {
+    return;  // --parameters lists the tables of each order and class
   }
   for (const auto& [name, count] : modules) {
     print_inspect_line(name, str_cat(with_commas(count), " (", format_percent(count, total), ")"));
@@ -229,6 +235,10 @@ void inspect_config(const std::string& path,
   auto run = train::read_run_config(config::Document::load(path, overrides));
   run.model = train::options_without_data(run);
   print_model(run.model);
+  if (models::capabilities_of(run.model.family).is_counted) {
+    print_inspect_line("size", "known when the data are counted");
+    return;
+  }
   const auto length = run.data.length.value_or(run.model.length);
   const auto program = static_cast<double>(train::peak_memory());
   train::set_threads(run.train.threads);
@@ -255,7 +265,58 @@ void inspect_config(const std::string& path,
   }
 }
 
-void inspect_model(const std::string& path, bool lists_parameters) {
+/// The token that a word is, alone or after a space. Throws UserError if it is several.
+int64_t token_of(const data::Tokenizer& tokenizer, const std::string& word) {
+  std::vector<std::string> pieces;
+  for (const auto& text : {" " + word, word}) {
+    const auto ids = tokenizer.ids(text);
+    if (ids.size() == 1 && ids[0] != tokenizer.special_token_ids().unk) {
+      return ids[0];
+    }
+    pieces.clear();
+    for (const auto id : ids) {
+      pieces.push_back(tokenizer.piece(static_cast<int32_t>(id)));
+    }
+  }
+  if (const auto id = tokenizer.id(word)) {
+    return *id;
+  }
+  throw UserError(str_cat("--nearest: ", quoted_text(word),
+                          pieces.size() > 1 ? str_cat(" is several tokens: ", join(pieces, " "))
+                                            : " is not in the vocabulary",
+                          "; must be one token"));
+}
+
+void print_nearest(const models::Model& model,
+                   const std::string& directory,
+                   const std::string& word,
+                   inference::Similarity similarity) {
+  constexpr int64_t kNeighbors = 5;
+  const auto embeddings = model.input_embeddings();
+  if (!embeddings.defined()) {
+    throw UserError(str_cat("--nearest: ", models::architecture_of(model.options()),
+                            " has no word embeddings"));
+  }
+  const auto tokenizer = data::load_tokenizer(directory);
+  const auto id = token_of(*tokenizer, word);
+  std::cout << "\nNearest to " << tokenizer->piece(static_cast<int32_t>(id)) << ", by "
+            << (similarity == inference::Similarity::kCosine ? "cosine similarity"
+                                                             : "Euclidean distance")
+            << "\n";
+  for (const auto& neighbor : inference::nearest_tokens(embeddings.slice(0, 0, tokenizer->size()),
+                                                        id, kNeighbors, similarity)) {
+    print_inspect_line(tokenizer->piece(static_cast<int32_t>(neighbor.id)),
+                       str_cat(std::fixed, std::setprecision(4), neighbor.value));
+  }
+}
+
+struct InspectOptions {
+  bool lists_parameters = false;
+  std::string nearest;  // empty: none
+  inference::Similarity similarity = inference::Similarity::kCosine;
+};
+
+void inspect_model(const std::string& path, const InspectOptions& wanted) {
   const auto directory = models::model_directory(path);
   const bool is_checkpoint = train::has_manifest(directory);
   if (is_checkpoint) {
@@ -266,7 +327,7 @@ void inspect_model(const std::string& path, bool lists_parameters) {
   std::cout << directory << ": ";
   print_model(options);
   print_totals(options, nullptr);
-  if (lists_parameters) {
+  if (wanted.lists_parameters) {
     print_parameters(options);
   }
   if (models::head_of(options).detects_replaced_tokens && models::has_generator(directory)) {
@@ -281,6 +342,9 @@ void inspect_model(const std::string& path, bool lists_parameters) {
                      loaded.missing_keys.empty() ? "none" : join(loaded.missing_keys));
   print_inspect_line("unexpected keys",
                      loaded.unexpected_keys.empty() ? "none" : join(loaded.unexpected_keys));
+  if (!wanted.nearest.empty()) {
+    print_nearest(*loaded.model, directory, wanted.nearest, wanted.similarity);
+  }
 }
 
 }  // namespace
@@ -297,13 +361,23 @@ int run_inspect(std::vector<std::string> raw) {
                     "weft inspect runs/quickstart/spam"}},
       1, 1);
   arguments.value("set", "KEY=VALUE", "Override a config key; may be repeated")
-      .flag("parameters", "Also list each parameter with its shape");
+      .flag("parameters", "Also list each parameter with its shape")
+      .value("nearest", "WORD",
+             "For a model: also list the 5 words whose embeddings are most similar")
+      .value("similarity", "NAME", "Of --nearest: cosine (default) or euclidean");
   if (!arguments.parse(raw)) {
     return 0;
   }
   const auto& path = arguments.positional()[0];
   if (fs::is_directory(path) || models::is_hub_name(path)) {
-    inspect_model(path, arguments.has("parameters"));
+    const auto similarity = arguments.choice("similarity", inference::Similarity::kCosine,
+                                             {{"cosine", inference::Similarity::kCosine},
+                                              {"euclidean", inference::Similarity::kEuclidean}});
+    inspect_model(path, {.lists_parameters = arguments.has("parameters"),
+                         .nearest = arguments.get("nearest"),
+                         .similarity = similarity});
+  } else if (arguments.has("nearest") || arguments.has("similarity")) {
+    throw UsageError("weft inspect: --nearest needs a model directory, not a config");
   } else {
     inspect_config(path, arguments.all("set"), arguments.has("parameters"));
   }

@@ -24,6 +24,20 @@ at::Tensor copy_of(const std::vector<Value>& values, at::ScalarType type, const 
       .to(to, type, /*non_blocking=*/false, /*copy=*/true);
 }
 
+/// What one more occurrence adds to the weight of a word that had `earlier` ones.
+double occurrence_weight(Weighting weighting, int64_t earlier) {
+  switch (weighting) {
+    case Weighting::kCount:
+    case Weighting::kTfidf:
+      return 1;
+    case Weighting::kBinary:
+      return earlier == 0 ? 1 : 0;
+    case Weighting::kLog:
+      return std::log1p(1 / static_cast<double>(earlier + 1));  // ln(2 + c) - ln(1 + c)
+  }
+  return 0;
+}
+
 }  // namespace
 
 BagFeatures bag_features(const std::vector<int64_t>& ids,
@@ -33,21 +47,24 @@ BagFeatures bag_features(const std::vector<int64_t>& ids,
   BagFeatures result;
   result.rows.assign(ids.size() * static_cast<std::size_t>(ngrams), BagFeatures::kNone);
   for (std::size_t sequence = 0; sequence + 1 < offsets.size(); ++sequence) {
-    int64_t before = BagFeatures::kNone;  // bigrams do not span special tokens
+    int64_t words = 0;  // since the last special token, which n-grams do not span
     for (int64_t i = offsets[sequence]; i < offsets[sequence + 1]; ++i) {
       const auto id = ids[static_cast<std::size_t>(i)];
       if (id == options.pad_id || id == options.bos_id || id == options.eos_id) {
-        before = BagFeatures::kNone;
+        words = 0;
         continue;
       }
+      ++words;
       auto* entry = &result.rows[static_cast<std::size_t>(i * ngrams)];
       entry[0] = id;
-      if (ngrams > 1 && before != BagFeatures::kNone) {
-        const auto hash = hash_combine(static_cast<uint64_t>(before), static_cast<uint64_t>(id));
-        entry[1] = options.vocabulary +
-                   static_cast<int64_t>(hash % static_cast<uint64_t>(options.bag.buckets));
+      for (int64_t n = 2; n <= std::min(ngrams, words); ++n) {
+        auto hash = static_cast<uint64_t>(ids[static_cast<std::size_t>(i - n + 1)]);
+        for (auto at = i - n + 2; at <= i; ++at) {
+          hash = hash_combine(hash, static_cast<uint64_t>(ids[static_cast<std::size_t>(at)]));
+        }
+        entry[n - 1] = options.vocabulary +
+                       static_cast<int64_t>(hash % static_cast<uint64_t>(options.bag.buckets));
       }
-      before = id;
     }
   }
   return result;
@@ -72,8 +89,7 @@ std::vector<float> bag_weights(const BagFeatures& features,
       const auto earlier = counts[row]++;
       const double value = options.weighting == Weighting::kTfidf ? idf[row] : 1.0;
       squares += value * value * static_cast<double>(2 * earlier + 1);  // (n + 1)^2 - n^2
-      const bool counts_here = options.weighting != Weighting::kBinary || earlier == 0;
-      weights[i] = counts_here ? static_cast<float>(value) : 0.0F;
+      weights[i] = static_cast<float>(value * occurrence_weight(options.weighting, earlier));
     }
     if (options.weighting == Weighting::kTfidf && squares > 0) {
       const auto scale = static_cast<float>(1.0 / std::sqrt(squares));
@@ -102,9 +118,9 @@ void BagOfWords::fit(const TrainingSequences& data) {
   double texts = 0;
   data.visit([&](const TrainingSequence& sequence) {
     const auto ids = sequence.ids;
-    auto rows = bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())},
-                             options())
-                    .rows;
+    auto rows =
+        bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())}, options())
+            .rows;
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     for (const auto row : rows) {

@@ -10,8 +10,8 @@ namespace weft::models {
 /// Rows of the table of a bag of words: one per word, then the buckets.
 int64_t bag_rows(const ModelOptions& options);
 
-/// Features of each token of a packed batch: its word and, with ngrams 2, the bigram that it ends.
-/// `ngrams` entries per token; special tokens have no features.
+/// Features of each token of a packed batch: its word and the longer n-grams that it ends, by a
+/// hash of their words. `ngrams` entries per token; special tokens have no features.
 struct BagFeatures {
   static constexpr int64_t kNone = -1;
   std::vector<int64_t> rows;  // rows of the table, or kNone

@@ -19,6 +19,7 @@ class CausalModel : public Model {
   at::Tensor selected_hidden_states(const TextInput& input,
                                     const nn::ForwardContext& context,
                                     const nn::RowSelection& rows) override;
+  at::Tensor input_embeddings() const override { return embeddings_->word_weight(); }
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;
   at::Tensor output_bias() override;

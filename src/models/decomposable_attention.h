@@ -46,6 +46,7 @@ class DecomposableAttention : public Baseline {
  public:
   explicit DecomposableAttention(const ModelOptions& options);
 
+  at::Tensor input_embeddings() const override { return embedding_; }
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 

@@ -173,7 +173,11 @@ LoadedModel load_model(const std::string& directory,
   LoadedModel result;
   result.model = options.family->make(options);
   copy_weights(*result.model, files, assignment);
-  result.model->finish_loading();
+  try {
+    result.model->finish_loading();
+  } catch (const UserError& error) {
+    throw formats::Error(str_cat(directory, ": ", error.what()));
+  }
   if (!assignment.missing_keys.empty()) {
     initialize(*result.model, seed, assignment.missing_keys);
   }

@@ -23,6 +23,7 @@ class Encoder : public Model {
                                     const nn::ForwardContext& context,
                                     const nn::RowSelection& rows) override;
   at::Tensor pooled(const at::Tensor& hidden, const nn::ForwardContext& context) override;
+  at::Tensor input_embeddings() const override { return embeddings_->word_weight(); }
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;
   at::Tensor output_bias() override;

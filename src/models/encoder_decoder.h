@@ -22,6 +22,7 @@ class EncoderDecoder : public Model {
   const ModelOptions& options() const override { return options_; }
   at::Tensor encode(const SourceInput& source, const nn::ForwardContext& context) override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
+  at::Tensor input_embeddings() const override { return embeddings_->word_weight(); }
   at::Tensor token_features(const at::Tensor& rows) override;
   at::Tensor output_weight() override;
   at::Tensor output_bias() override;

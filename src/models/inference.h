@@ -22,7 +22,8 @@ void prepare_for_inference(Model& model, const InferenceOptions& options);
 
 /// Packs the weights of the linear layers for the small products of decoding and releases the
 /// originals: the model can only decode from now on. Returns the output matrix over the vocabulary,
-/// (D, V), or an empty one if only lm_logits gives the logits; the model keeps its copy. Call after prepare_for_inference.
+/// (D, V), or an empty one if only lm_logits gives the logits; the model keeps its copy. Call after
+/// prepare_for_inference.
 kernels::PackedMatrix prepare_for_decoding(Model& model);
 
 /// bf16 where the device has native bf16 products, else fp32.

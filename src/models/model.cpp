@@ -43,10 +43,9 @@ at::Tensor Model::lm_loss(const at::Tensor& states, const at::Tensor& targets, d
   const auto features = token_features(states);  // (M, E)
   const auto loss =
       kernels::linear_cross_entropy(features, output_weight(), output_bias(), targets);
-  return smoothing > 0
-             ? loss + smoothing * kernels::label_smoothing_term(features, output_weight(),
-                                                                output_bias(), targets)
-             : loss;
+  return smoothing > 0 ? loss + smoothing * kernels::label_smoothing_term(features, output_weight(),
+                                                                          output_bias(), targets)
+                       : loss;
 }
 
 TokenMetrics Model::lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) {

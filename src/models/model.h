@@ -85,6 +85,9 @@ class Model : public torch::nn::Module {
   /// heads.
   virtual at::Tensor pooled(const at::Tensor& hidden, const nn::ForwardContext& context);
 
+  /// Word embeddings (V, E) of the input; undefined if there are none.
+  virtual at::Tensor input_embeddings() const { return {}; }
+
   /// Applies the head's transform to rows of hidden states: (M, D) -> (M, E), ready for
   /// `output_weight`.
   virtual at::Tensor token_features(const at::Tensor& rows);

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "cli/tiny_decoder.h"
 #include "support/program.h"
 
 namespace weft::cli {
@@ -31,6 +34,22 @@ TEST(Inspect, TotalsComeFirstAndParametersOnRequest) {
   const auto parameter = listed.out.find("bert.embeddings.word_embeddings.weight ");
   ASSERT_NE(parameter, std::string::npos) << listed.out;
   EXPECT_LT(listed.out.find("694,400"), parameter);
+}
+
+TEST(Inspect, ListsNearestWords) {
+  const test::TinyDecoder decoder;
+  const auto done = test::weft({"inspect", decoder.path(), "--nearest", "e"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto begin = done.out.find("\nNearest to ");
+  ASSERT_NE(begin, std::string::npos) << done.out;
+  EXPECT_NE(done.out.find("by cosine similarity\n"), std::string::npos);
+  EXPECT_EQ(
+      std::count(done.out.begin() + static_cast<std::ptrdiff_t>(begin) + 1, done.out.end(), '\n'),
+      6);
+  const auto refused = test::weft({"inspect", decoder.path(), "--nearest", "antidisestablish"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("is several tokens: "), std::string::npos) << refused.err;
+  EXPECT_EQ(inspect("--nearest e").status, 2);
 }
 
 TEST(Inspect, FrozenParametersAreNotTrainable) {

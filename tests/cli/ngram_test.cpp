@@ -23,8 +23,8 @@ class NgramRun : public ::testing::Test {
   }
 
   test::ProcessResult weft(const std::string& arguments) {
-    return test::run({"/bin/sh", "-c",
-                      "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
+    return test::run(
+        {"/bin/sh", "-c", "cd '" + directory_.path() + "' && exec '" WEFT_BINARY "' " + arguments});
   }
   test::ProcessResult train(const std::string& options = "") {
     return weft("train configs/quickstart_ngram.yaml --output run --set data.cache_dir=cache " +
@@ -174,8 +174,9 @@ TEST_F(NgramRun, RefusesArpaFilesThatAreWrong) {
 TEST_F(NgramRun, IdentifiesLanguages) {
   std::string rows = "language\ttext\n";
   for (int i = 0; i < 4; ++i) {
-    rows += "de\tdas ist ein kurzer Satz über das Wetter\nen\tthis is a short sentence about the "
-            "weather\n";
+    rows +=
+        "de\tdas ist ein kurzer Satz über das Wetter\nen\tthis is a short sentence about the "
+        "weather\n";
   }
   test::write(directory_ / "rows.tsv", rows);
   const std::string command =
@@ -183,7 +184,8 @@ TEST_F(NgramRun, IdentifiesLanguages) {
       "data.evaluate.0.path=rows.tsv --set data.cache_dir=cache";
   const auto done = weft(command);
   ASSERT_EQ(done.status, 0) << done.err;
-  test::write(directory_ / "texts.jsonl", "{\"text\": \"das Wetter\"}\n{\"text\": \"the weather\"}\n");
+  test::write(directory_ / "texts.jsonl",
+              "{\"text\": \"das Wetter\"}\n{\"text\": \"the weather\"}\n");
   const auto predicted = weft("predict languages --input texts.jsonl");
   ASSERT_EQ(predicted.status, 0) << predicted.err;
   const auto lines = test::json_lines<Json>(predicted.out);

@@ -59,6 +59,25 @@ TEST(BagOfWords, BinaryCountsAWordOnce) {
   EXPECT_EQ(second_logit(*counting(bag(Weighting::kBinary)), {2, 5, 6, 5, 7, 7, 3}), 1111);
 }
 
+TEST(BagOfWords, LogOfTheNumberOfOccurrences) {
+  EXPECT_NEAR(second_logit(*counting(bag(Weighting::kLog)), {2, 5, 6, 5, 7, 5, 7, 3}),
+              1000 + std::log(4.0) + 10 * std::log(2.0) + 100 * std::log(3.0), 1e-3);
+}
+
+TEST(BagOfWords, LongerNgramsAreHashesOfTheirWords) {
+  auto options = bag(Weighting::kCount, 3);
+  options.bag.buckets = 1'000'003;
+  const auto rows = bag_features({2, 5, 6, 7, 3, 5, 6, 7, 6, 5, 6}, {0, 11}, options).rows;
+  const auto entry = [&](std::size_t token, std::size_t n) { return rows[token * 3 + n - 1]; };
+  constexpr auto kNone = BagFeatures::kNone;
+  EXPECT_EQ(entry(2, 3), kNone);        // 5 6: no word before
+  EXPECT_EQ(entry(3, 3), entry(7, 3));  // 5 6 7, twice
+  EXPECT_EQ(entry(3, 2), entry(7, 2));  // 6 7
+  EXPECT_NE(entry(3, 3), entry(3, 2));
+  EXPECT_NE(entry(10, 3), entry(8, 3));  // 6 5 6 and 6 7 6
+  EXPECT_EQ(entry(5, 2), kNone);         // after a special token
+}
+
 TEST(BagOfWords, TfidfScalesTheTextToLengthOne) {
   const auto model = counting(bag(Weighting::kTfidf));
   {

@@ -108,9 +108,10 @@ void declare_tokenizer_training(Arguments& arguments) {
       .value("max-length", "N", "model_max_length in tokenizer_config.json (default: 512)")
       .group("Type-specific")
       .flag("cased", "wordpiece: keep upper case and accents")
-      .value("min-frequency", "N",
-             "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged; word_level: of a "
-             "word (default: 2)")
+      .value(
+          "min-frequency", "N",
+          "wordpiece, byte_level_bpe: minimum frequency of a pair to be merged; word_level: of a "
+          "word (default: 2)")
       .flag("add-prefix-space", "byte_level_bpe: add a space before the first word of a text")
       .flag("byte-fallback", "unigram, bpe: encode characters outside of the vocabulary as bytes")
       .value("character-coverage", "SHARE",

@@ -57,7 +57,7 @@ struct FamilyCapabilities {
   bool has_matrix_products = true;
   std::optional<double> default_lr = {};  // of train.optimizer; nullopt: by the task
   bool requires_text_pairs = false;       // compares two texts
-  bool is_counted = false;  // Model::fit is all of its training: it has no parameters
+  bool is_counted = false;                // Model::fit is all of its training: it has no parameters
 };
 
 /// All families, built-in ones first, with their values of `model.type`.

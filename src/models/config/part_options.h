@@ -77,15 +77,15 @@ struct XlmOptions {
   std::optional<double> embedding_init_std = {};
 };
 
-/// Weight of an occurrence of a word. tfidf: its inverse document frequency in the training data,
-/// with each text then scaled to length 1.
-enum class Weighting { kCount, kBinary, kTfidf };
+/// Weight of a word that occurs c times in a text: c, 1, ln(1 + c), or c times its inverse document
+/// frequency in the training data, with each text then scaled to length 1.
+enum class Weighting { kCount, kBinary, kLog, kTfidf };
 
 /// A linear classifier of word counts.
 struct BagOptions {
   Weighting weighting = Weighting::kTfidf;
-  int64_t ngrams = 1;       // 2: bigrams, too
-  int64_t buckets = 65536;  // rows of the table shared by hashed bigrams
+  int64_t ngrams = 1;       // longest n-grams that are features
+  int64_t buckets = 65536;  // rows of the table shared by the hashes of two words and more
 
   bool operator==(const BagOptions&) const = default;
 };
@@ -102,14 +102,14 @@ struct DecomposableOptions {
 
 /// An n-gram language model, estimated from counts.
 struct NgramOptions {
-  int64_t order = 3;                                // n
-  std::string smoothing = "modified_kneser_ney";    // models/ngram/smoothing.h; empty: that of an
-                                                    // ARPA file, which does not name it
-  double k = 1;                                     // add_k
-  std::optional<double> discount = {};              // absolute, kneser_ney; nullopt: estimated
-  std::vector<double> fallback_discounts = {};      // D1, D2, D3 where they cannot be estimated
-  std::vector<int64_t> prune = {};                  // by order: n-grams with this count or less are
-                                                    // left out; the last is that of higher orders
+  int64_t order = 3;                              // n
+  std::string smoothing = "modified_kneser_ney";  // models/ngram/smoothing.h; empty: that of an
+                                                  // ARPA file, which does not name it
+  double k = 1;                                   // add_k
+  std::optional<double> discount = {};            // absolute, kneser_ney; nullopt: estimated
+  std::vector<double> fallback_discounts = {};    // D1, D2, D3 where they cannot be estimated
+  std::vector<int64_t> prune = {};                // by order: n-grams with this count or less are
+                                                  // left out; the last is that of higher orders
   std::vector<int64_t> sizes = {};  // n-grams of orders 2 to n, of each class one after another;
                                     // empty: not estimated yet
   // classification by Bayes' rule, with a model for each class

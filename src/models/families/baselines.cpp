@@ -17,11 +17,14 @@ using formats::Json;
 
 constexpr int64_t kMostWidth = 65536;
 constexpr int64_t kMostBuckets = int64_t{1} << 26;
+constexpr int64_t kMostNgrams = 5;
 constexpr int64_t kMostDistance = 1024;
 
 const config::Choices<Weighting>& weightings() {
-  static const config::Choices<Weighting> kWords = {
-      {"count", Weighting::kCount}, {"binary", Weighting::kBinary}, {"tfidf", Weighting::kTfidf}};
+  static const config::Choices<Weighting> kWords = {{"count", Weighting::kCount},
+                                                    {"binary", Weighting::kBinary},
+                                                    {"log", Weighting::kLog},
+                                                    {"tfidf", Weighting::kTfidf}};
   return kWords;
 }
 
@@ -64,26 +67,27 @@ ModelOptions decomposable_defaults() {
 void read_buckets(Section& section, BagOptions& bag) {
   if (bag.ngrams == 1 && !section.is_documenting()) {
     if (section.has("buckets")) {
-      section.report("buckets", "has no effect with ngrams: 1, only with ngrams: 2");
+      section.report("buckets", "has no effect with ngrams: 1, only with ngrams: 2 and more");
     }
     return;
   }
   section.read("buckets", bag.buckets,
-               {.help = "Number of hash buckets for bigram weights.",
+               {.help = "Number of hash buckets for the weights of n-grams of two words and more.",
                 .range = config::between(1, static_cast<double>(kMostBuckets)),
-                .only_if = "ngrams: 2"});
+                .only_if = "ngrams: 2 and more"});
 }
 
 void read_bag_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& bag = options.bag;
   section.read_choice("weighting", bag.weighting, weightings(),
                       {.help = "Term weighting. count: number of occurrences. binary: 1 if the "
-                               "word occurs. tfidf: TF-IDF (words that are rare in the training "
+                               "word occurs. log: logarithm of 1 + the number. tfidf: TF-IDF "
+                               "(words that are rare in the training "
                                "data count more; each text is scaled to length 1)."});
   section.read("ngrams", bag.ngrams,
                {.help = "Maximum n-gram size. 2: adds bigrams to the single words.",
                 .unit = "words",
-                .range = config::between(1, 2)});
+                .range = config::between(1, kMostNgrams)});
   read_buckets(section, bag);
   if (base != nullptr) {
     require_unchanged(section, "weighting", bag.weighting == base->bag.weighting);
@@ -173,10 +177,15 @@ void read_bag_json(const JsonFields& fields, ModelOptions& options) {
   const auto found = std::find_if(words.begin(), words.end(),
                                   [&](const auto& choice) { return choice.first == word; });
   if (found == words.end()) {
-    fields.fail("weighting", "found '" + word.substr(0, 80) + "', allowed is count, binary, tfidf");
+    std::vector<std::string> allowed;
+    for (const auto& choice : words) {
+      allowed.emplace_back(choice.first);
+    }
+    fields.fail("weighting",
+                str_cat("found '", word.substr(0, 80), "', allowed is ", join(allowed)));
   }
   bag.weighting = found->second;
-  fields.read("ngrams", bag.ngrams, 1, 2);
+  fields.read("ngrams", bag.ngrams, 1, kMostNgrams);
   fields.read("buckets", bag.buckets, 1, kMostBuckets);
 }
 
@@ -266,7 +275,8 @@ Initializer decomposable_initial(const std::string& /*parameter*/, const ModelOp
 std::vector<std::pair<std::string, std::string>> describe_bag(const ModelOptions& options) {
   return {{"weighting", baselines_word_of(options.bag.weighting)},
           {"features", str_cat("words", options.bag.ngrams > 1
-                                            ? str_cat(" and bigrams in ",
+                                            ? str_cat(" and n-grams of up to ", options.bag.ngrams,
+                                                      " words in ",
                                                       with_commas(options.bag.buckets), " buckets")
                                             : "")}};
 }

@@ -92,8 +92,8 @@ void read_ngram_keys(Section& section, ModelOptions& options, const ModelOptions
     names.emplace_back(method.name);
     descriptions.push_back(str_cat(method.name, " (", method.help, ")"));
   }
-  const auto help = str_cat("How probabilities are estimated from counts: ", join(descriptions),
-                            ".");
+  const auto help =
+      str_cat("How probabilities are estimated from counts: ", join(descriptions), ".");
   section.read_name("smoothing", ngram.smoothing, names, {.help = help});
   section.read("k", ngram.k,
                {.help = "What is added to every count.",
@@ -192,11 +192,11 @@ void write_ngram_json(Json& json, const ModelOptions& options) {
 std::vector<StoredTensor> ngram_tensors(const ModelOptions& options) {
   std::vector<StoredTensor> tensors;
   for (const auto& buffer : ngram_buffers(options)) {
-    tensors.push_back({.parameter = buffer.name,
-                       .name = buffer.name,
-                       .shape = {buffer.size},
-                       .dtype = buffer.type == at::kInt ? formats::DType::kI32
-                                                        : formats::DType::kF32});
+    tensors.push_back(
+        {.parameter = buffer.name,
+         .name = buffer.name,
+         .shape = {buffer.size},
+         .dtype = buffer.type == at::kInt ? formats::DType::kI32 : formats::DType::kF32});
   }
   if (options.head == Head::kSequence) {
     tensors.push_back({.parameter = kNgramLogPrior,
@@ -224,7 +224,8 @@ std::vector<std::pair<std::string, std::string>> describe_ngram(const ModelOptio
     sizes.push_back(str_cat(order + 2, ": ", with_commas(sum)));
   }
   std::vector<std::pair<std::string, std::string>> lines = {
-      {"order", str_cat(ngram.order)}, {"smoothing", ngram.smoothing.empty() ? "that of an ARPA file" : ngram.smoothing}};
+      {"order", str_cat(ngram.order)},
+      {"smoothing", ngram.smoothing.empty() ? "that of an ARPA file" : ngram.smoothing}};
   if (!ngram.sizes.empty() || ngram.order == 1) {
     lines.emplace_back("n-grams by order", join(sizes, "; "));
   }
@@ -234,19 +235,20 @@ std::vector<std::pair<std::string, std::string>> describe_ngram(const ModelOptio
 }  // namespace
 
 FamilyDefinition ngram() {
-  return {.name = "ngram",
-          .hf_names = {{NormPlacement::kPost, "weft-ngram", "", "WeftNgram"}},
-          .heads = {{Head::kCausalLm, "ForCausalLM"}, {Head::kSequence, "ForSequenceClassification"}},
-          .capabilities = {.has_pooler = false, .has_matrix_products = false, .is_counted = true},
-          .defaults = ngram_defaults,
-          .read_keys = read_ngram_keys,
-          .read_json = read_ngram_json,
-          .write_json = write_ngram_json,
-          .generation_json = plain_generation_json,
-          .tensors = ngram_tensors,
-          .make = make_ngram,
-          .style = formats::TokenizerTemplate::kBosEos,
-          .describe = describe_ngram};
+  return {
+      .name = "ngram",
+      .hf_names = {{NormPlacement::kPost, "weft-ngram", "", "WeftNgram"}},
+      .heads = {{Head::kCausalLm, "ForCausalLM"}, {Head::kSequence, "ForSequenceClassification"}},
+      .capabilities = {.has_pooler = false, .has_matrix_products = false, .is_counted = true},
+      .defaults = ngram_defaults,
+      .read_keys = read_ngram_keys,
+      .read_json = read_ngram_json,
+      .write_json = write_ngram_json,
+      .generation_json = plain_generation_json,
+      .tensors = ngram_tensors,
+      .make = make_ngram,
+      .style = formats::TokenizerTemplate::kBosEos,
+      .describe = describe_ngram};
 }
 
 }  // namespace weft::models

@@ -61,8 +61,8 @@ class ArpaReader {
 
  private:
   [[noreturn]] void fail(const std::string& allowed) const {
-    throw formats::Error(str_cat(reader_.location(), ": found '",
-                                 printable(line_.substr(0, 80)), "', ", allowed));
+    throw formats::Error(
+        str_cat(reader_.location(), ": found '", printable(line_.substr(0, 80)), "', ", allowed));
   }
 
   /// The next line that is not empty; false at the end.
@@ -145,8 +145,8 @@ class ArpaReader {
       }
       // <s> only begins texts, whatever its probability in the file.
       const bool is_begin = k == 1 && order.tokens.back() == kBegin;
-      order.log_probability.push_back(
-          is_begin ? -std::numeric_limits<float>::infinity() : natural_log(std::min(log10, 0.0)));
+      order.log_probability.push_back(is_begin ? -std::numeric_limits<float>::infinity()
+                                               : natural_log(std::min(log10, 0.0)));
       const double backoff = fields_.size() == k + 2 ? number(fields_[k + 1]) : 0;
       if (backoff > -kLeastLog10) {
         fail("the back-off weight is too large");
@@ -195,8 +195,7 @@ class ArpaReader {
     }
     const auto found = ids_.find(std::string(word));
     if (found == ids_.end()) {
-      fail(str_cat("the word '", printable(word.substr(0, 40)),
-                   "' is not one of the 1-grams"));
+      fail(str_cat("the word '", printable(word.substr(0, 40)), "' is not one of the 1-grams"));
     }
     return found->second;
   }
@@ -284,10 +283,10 @@ class SortedOrder {
 
 /// Order 1 with an entry for every token, in order.
 ArpaOrder with_all_tokens(ArpaOrder order, std::size_t vocabulary) {
-  ArpaOrder result{.tokens = std::vector<uint32_t>(vocabulary),
-                   .log_probability = std::vector<float>(
-                       vocabulary, -std::numeric_limits<float>::infinity()),
-                   .backoff = std::vector<float>(vocabulary)};
+  ArpaOrder result{
+      .tokens = std::vector<uint32_t>(vocabulary),
+      .log_probability = std::vector<float>(vocabulary, -std::numeric_limits<float>::infinity()),
+      .backoff = std::vector<float>(vocabulary)};
   std::iota(result.tokens.begin(), result.tokens.end(), 0);
   for (std::size_t i = 0; i < order.tokens.size(); ++i) {
     result.log_probability[order.tokens[i]] = order.log_probability[i];

@@ -18,8 +18,8 @@ namespace {
 constexpr double kZeroProbability = -99;  // as log10
 
 std::string log10_text(float natural) {
-  const auto value = static_cast<float>(
-      std::isfinite(natural) ? natural / std::numbers::ln10 : kZeroProbability);
+  const auto value =
+      static_cast<float>(std::isfinite(natural) ? natural / std::numbers::ln10 : kZeroProbability);
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};
@@ -90,9 +90,10 @@ void write_arpa(const Model& model,
   const auto* ngram = dynamic_cast<const NgramModel*>(&model);
   const auto& options = model.options();
   if (ngram == nullptr) {
-    throw UserError(str_cat("the ARPA format is for n-gram language models (model.type: ngram, "
-                            "objective.type: causal), this one is ",
-                            architecture_of(options)));
+    throw UserError(
+        str_cat("the ARPA format is for n-gram language models (model.type: ngram, "
+                "objective.type: causal), this one is ",
+                architecture_of(options)));
   }
   if (ngram->tables().is_floor()) {
     throw UserError(str_cat("smoothing: ", options.ngram.smoothing,

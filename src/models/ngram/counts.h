@@ -26,9 +26,9 @@ struct NgramCounts {
 };
 
 struct NgramCounterOptions {
-  int64_t order = 3;       // n
-  int64_t vocabulary = 0;  // V; tokens are below it
-  std::string directory;   // of the temporary files
+  int64_t order = 3;                        // n
+  int64_t vocabulary = 0;                   // V; tokens are below it
+  std::string directory;                    // of the temporary files
   int64_t block_tokens = int64_t{1} << 24;  // tokens that are sorted in memory, on each thread
   int threads = 0;                          // 0: all cores
 };

@@ -23,15 +23,19 @@ float log_of(double probability) {
   return probability > 0 ? static_cast<float>(std::log(probability)) : kZero;
 }
 
-/// A tensor of the array, which it keeps alive.
+/// A tensor of the array. A small one is copied to memory, a large one keeps its file.
 template <class Value>
 at::Tensor tensor_of_array(MappedArray<Value> array, at::ScalarType type) {
+  constexpr int64_t kMostCopied = int64_t{1} << 24;  // values
   const auto size = static_cast<int64_t>(array.size());
-  if (size == 0) {
-    return at::empty({0}, type);
+  if (size <= kMostCopied) {
+    auto copy = at::empty({size}, type);
+    std::copy_n(array.data(), array.size(), static_cast<Value*>(copy.data_ptr()));
+    return copy;
   }
   auto kept = std::make_shared<MappedArray<Value>>(std::move(array));
-  return at::from_blob(kept->data(), {size}, [kept](void*) {}, type);
+  return at::from_blob(
+      kept->data(), {size}, [kept](void*) {}, type);
 }
 
 class Estimator {
@@ -232,9 +236,9 @@ class Estimator {
       const double gamma = mass.gamma();
       const double added = mass.total + k() * predicted_;
       for (auto i = begins[history]; i < begins[history + 1]; ++i) {
-        result[i] = method_.adds_k ? (counts[i] + k()) / added
-                                   : own_part(counts[i], discounts, mass) +
-                                         gamma * lower[suffixes_[order][i]];
+        result[i] = method_.adds_k
+                        ? (counts[i] + k()) / added
+                        : own_part(counts[i], discounts, mass) + gamma * lower[suffixes_[order][i]];
       }
       const bool was_seen = begins[history] < begins[history + 1];
       backoffs[history] = method_.adds_k ? (was_seen ? log_of(k() / added) : 0) : log_of(gamma);
@@ -303,7 +307,7 @@ class Estimator {
   NgramCounts counts_;
   const NgramEstimateInputs& inputs_;
   const SmoothingMethod& method_;
-  double predicted_;  // number of tokens that can follow
+  double predicted_;                       // number of tokens that can follow
   std::vector<Array<uint32_t>> suffixes_;  // by order, from 0; that of order 0 is empty
   std::vector<Array<uint32_t>> adjusted_;  // of the orders below the highest; or none
 };

@@ -43,8 +43,7 @@ bool adds_k(const NgramOptions& options) {
 void check_probabilities(const NgramOrder& order, std::size_t number) {
   constexpr double kRounding = 1e-4;  // of ARPA files
   const auto probabilities = order.log_probability;
-  if (probabilities.isnan().any().item<bool>() ||
-      (probabilities > kRounding).any().item<bool>()) {
+  if (probabilities.isnan().any().item<bool>() || (probabilities > kRounding).any().item<bool>()) {
     fail_table(number, "a probability is not between 0 and 1");
   }
   if (order.backoff.defined() && order.backoff.isnan().any().item<bool>()) {
@@ -103,7 +102,7 @@ std::vector<NgramBuffer> ngram_buffers(const ModelOptions& options) {
   for (std::size_t model = 0; model < models; ++model) {
     const auto prefix = options.head == Head::kSequence ? str_cat("class_", model, "_") : "";
     for (std::size_t order = 0; order <= higher_orders; ++order) {
-      const auto count = order == 0             ? options.vocabulary
+      const auto count = order == 0            ? options.vocabulary
                          : ngram.sizes.empty() ? 0
                                                : ngram.sizes[model * higher_orders + order - 1];
       const auto add = [&](const char* name, at::Tensor NgramOrder::*part, int64_t size,
@@ -268,8 +267,7 @@ at::Tensor NgramModel::lm_loss(const at::Tensor& states,
   return at::scalar_tensor(std::accumulate(losses.begin(), losses.end(), 0.0), at::kFloat);
 }
 
-TokenMetrics NgramModel::lm_metrics(const at::Tensor& states,
-                                    const std::vector<int64_t>& targets) {
+TokenMetrics NgramModel::lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) {
   const auto rows = states.contiguous();
   const auto count = static_cast<int64_t>(targets.size());
   TokenMetrics result{.losses = std::vector<double>(targets.size()),
@@ -284,8 +282,8 @@ TokenMetrics NgramModel::lm_metrics(const at::Tensor& states,
       const bool is_certain = target == options().bos_id && tables().is_never_predicted(target);
       result.losses[at] = is_certain ? 0 : -tables().log_probability(history, target);
       result.predictions[at] = is_certain ? target : tables().most_likely(history);
-      result.scores[at] = std::exp(
-          is_certain ? 0 : tables().log_probability(history, result.predictions[at]));
+      result.scores[at] =
+          std::exp(is_certain ? 0 : tables().log_probability(history, result.predictions[at]));
     }
   });
   return result;
@@ -302,9 +300,8 @@ void NgramClassifier::fit(const TrainingSequences& data) {
     return;
   }
   auto counts = at::zeros_like(log_prior_, at::kDouble);
-  data.visit([&](const TrainingSequence& sequence) {
-    ++counts.data_ptr<double>()[sequence.label];
-  });
+  data.visit(
+      [&](const TrainingSequence& sequence) { ++counts.data_ptr<double>()[sequence.label]; });
   log_prior_.copy_((counts / counts.sum()).log());
 }
 
@@ -327,8 +324,9 @@ at::Tensor NgramClassifier::hidden(const TextInput& input, const nn::ForwardCont
       for (auto at = offsets[sequence]; at < offsets[sequence + 1]; ++at) {
         const bool is_predicted = !before.empty() && tokens[at] != options().bos_id;
         rows[at * classes + i % classes] =
-            is_predicted ? std::max(static_cast<float>(own.log_probability(before, tokens[at])), kLeast)
-                         : 0;
+            is_predicted
+                ? std::max(static_cast<float>(own.log_probability(before, tokens[at])), kLeast)
+                : 0;
         advance(model, before, tokens[at], after);
         before = after;
       }

@@ -61,9 +61,9 @@ Discounts modified_discounts(const CountsOfCounts& counts,
       return {0, fallback[0], fallback[1], fallback[2]};
     } else {
       fail_discounts(options, order,
-                     str_cat("of its n-grams ", with_commas(counts[1]), ", ", with_commas(counts[2]),
-                             ", ", with_commas(counts[3]), " and ", with_commas(counts[4]),
-                             " have the adjusted counts 1 to 4"),
+                     str_cat("of its n-grams ", with_commas(counts[1]), ", ",
+                             with_commas(counts[2]), ", ", with_commas(counts[3]), " and ",
+                             with_commas(counts[4]), " have the adjusted counts 1 to 4"),
                      "model.fallback_discounts: [0.5, 1, 1.5]");
     }
   }

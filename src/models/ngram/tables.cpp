@@ -98,9 +98,8 @@ void NgramTables::log_probabilities(NgramHistory history, std::span<float> resul
       continue;
     }
     for (std::size_t token = 0; is_floor_ && token < result.size(); ++token) {
-      result[token] = is_never_predicted(static_cast<int64_t>(token))
-                          ? kNever
-                          : views_[k - 1].backoff[ngram];
+      result[token] =
+          is_never_predicted(static_cast<int64_t>(token)) ? kNever : views_[k - 1].backoff[ngram];
     }
     const auto* begins = views_[k - 1].first_child + ngram;
     for (auto i = begins[0]; i < begins[1]; ++i) {

@@ -25,7 +25,7 @@ struct StoredTensor {
   bool is_transposed = false;       // (inputs, outputs), as GPT-2 stores its matrices
   bool is_optional = false;         // may be missing; then keeps its initial value
   std::optional<formats::DType> dtype = {};  // of a buffer, which keeps it
-  int64_t interleaved_heads = 0;    // GPT-NeoX: rows ordered by head, query, key and value of each
+  int64_t interleaved_heads = 0;  // GPT-NeoX: rows ordered by head, query, key and value of each
 
   /// Rows of the parameter. The remaining dimensions may differ from the parameter's, the number of
   /// elements may not.

@@ -29,12 +29,11 @@ class TokenEvaluation : public RecordEvaluation<TokenRecord> {
 }  // namespace
 
 models::TokenMetrics token_predictions(models::Model& model,
-                                         const data::Batch& batch,
-                                         const nn::ForwardContext& context) {
+                                       const data::Batch& batch,
+                                       const nn::ForwardContext& context) {
   return batch.targets.empty()
              ? models::TokenMetrics{}
-             : model.lm_metrics(batching::target_states(model, batch, context),
-                                          batch.targets);
+             : model.lm_metrics(batching::target_states(model, batch, context), batch.targets);
 }
 
 std::map<std::string, double> token_results(const TokenRecord& sum) {

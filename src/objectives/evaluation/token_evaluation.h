@@ -39,8 +39,8 @@ void add_targets(const models::TokenMetrics& metrics,
 
 /// Predictions of the model for the batch's targets.
 models::TokenMetrics token_predictions(models::Model& model,
-                                         const data::Batch& batch,
-                                         const nn::ForwardContext& context);
+                                       const data::Batch& batch,
+                                       const nn::ForwardContext& context);
 
 /// eval_loss, eval_perplexity and eval_accuracy of the sum of all records.
 std::map<std::string, double> token_results(const TokenRecord& sum);

@@ -261,8 +261,9 @@ void check_counted(const config::Section& root,
                    const RunConfig& config) {
   const auto type = str_cat("model.type: ", models::word_of(config.model.family));
   if (config.init_from) {
-    root.report("init_from", str_cat(type, " cannot be trained further: the counts of its training "
-                                           "data are not stored; train on all data at once"));
+    root.report("init_from", str_cat(type,
+                                     " cannot be trained further: the counts of its training "
+                                     "data are not stored; train on all data at once"));
   }
   const bool is_classifier =
       config.objective && config.objective->head(config.model) == models::Head::kSequence;

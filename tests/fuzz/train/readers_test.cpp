@@ -11,6 +11,7 @@
 #include "fuzz/target.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/directory.h"
+#include "models/ngram/arpa.h"
 #include "models/sentence.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/run_config.h"
@@ -98,6 +99,12 @@ void manifest(std::string_view input) {
   }
 }
 
+void arpa(std::string_view input) {
+  try_reading(
+      [&] { models::read_arpa(scratch_file("model.arpa", input)).model->finish_loading(); });
+}
+
+TEST(HostileInput, Arpa) { replay("arpa", arpa); }
 TEST(HostileInput, Adapter) { replay("adapter", adapter); }
 TEST(HostileInput, Manifest) { replay("manifest", manifest); }
 TEST(HostileInput, ModelConfig) { replay("model_config", model_config); }

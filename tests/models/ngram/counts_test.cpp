@@ -53,10 +53,9 @@ std::map<Tokens, int64_t> naive_ngrams(const std::vector<Tokens>& sequences, int
 
 TEST(NgramCounts, CountsTheToyCorpus) {
   const test::Folder folder;
-  const auto counts =
-      test::count_ngrams(test::toy_corpus(), {.order = 2,
-                                              .vocabulary = test::kToyVocabulary,
-                                              .directory = folder.path()});
+  const auto counts = test::count_ngrams(
+      test::toy_corpus(),
+      {.order = 2, .vocabulary = test::kToyVocabulary, .directory = folder.path()});
   const auto& tokens = counts.orders[0].counts;
   EXPECT_EQ((Tokens{tokens[0], tokens[1], tokens[2], tokens[3], tokens[4]}),
             (Tokens{0, 3, 4, 4, 2}));  // <s> is never predicted

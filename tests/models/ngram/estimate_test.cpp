@@ -58,12 +58,11 @@ TEST_P(ToyNgrams, EqualHandComputedProbabilities) {
   const auto tables = test::toy_tables(GetParam().options, folder.path());
   const Tokens tokens = {kA, kB, kC, kEnd};
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    EXPECT_NEAR(std::exp(tables.log_probability(test::history_of(tables, {kBegin, kB, kA}),
-                                                tokens[i])),
-                GetParam().after_a[i], 1e-6);
     EXPECT_NEAR(
-        std::exp(tables.log_probability(test::history_of(tables, {kBegin}), tokens[i])),
-        GetParam().after_begin[i], 1e-6);
+        std::exp(tables.log_probability(test::history_of(tables, {kBegin, kB, kA}), tokens[i])),
+        GetParam().after_a[i], 1e-6);
+    EXPECT_NEAR(std::exp(tables.log_probability(test::history_of(tables, {kBegin}), tokens[i])),
+                GetParam().after_begin[i], 1e-6);
   }
   double sentence = 0;
   Tokens before = {kBegin};
@@ -135,8 +134,7 @@ TEST(NgramEstimate, ProbabilitiesAddUpToOne) {
 TEST(NgramEstimate, AddKWithSmallKIsMaximumLikelihoodOfWhatWasSeen) {
   const test::Folder folder;
   const auto mle = test::toy_tables({.order = 3, .smoothing = "mle"}, folder.path());
-  const auto small =
-      test::toy_tables({.order = 3, .smoothing = "add_k", .k = 1e-9}, folder.path());
+  const auto small = test::toy_tables({.order = 3, .smoothing = "add_k", .k = 1e-9}, folder.path());
   const auto history = test::history_of(mle, {kBegin, kA});
   EXPECT_NEAR(std::exp(mle.log_probability(history, kB)), 1, 1e-6);
   EXPECT_NEAR(std::exp(small.log_probability(history, kB)), 1, 1e-6);
@@ -182,15 +180,14 @@ std::vector<Tokens> corpus_of(const std::vector<std::string>& words) {
 /// scripts/make_ngram_reference
 void expect_kenlm(const std::string& name, const NgramOptions& options) {
   const test::Folder folder;
-  const auto arpa =
-      read_arpa(std::string(WEFT_SOURCE_DIR) + "/tests/reference/ngram/" + name);
+  const auto arpa = read_arpa(std::string(WEFT_SOURCE_DIR) + "/tests/reference/ngram/" + name);
   const auto vocabulary = arpa.model->options().vocabulary;
   std::vector<bool> is_predicted(static_cast<std::size_t>(vocabulary), true);
   is_predicted[1] = false;
   const auto estimate = estimate_ngrams(
-      test::count_ngrams(corpus_of(arpa.words), {.order = options.order,
-                                                 .vocabulary = vocabulary,
-                                                 .directory = folder.path()}),
+      test::count_ngrams(
+          corpus_of(arpa.words),
+          {.order = options.order, .vocabulary = vocabulary, .directory = folder.path()}),
       {.options = options, .is_predicted = is_predicted, .directory = folder.path()});
   const auto& expected = arpa.model->tables().orders();
   ASSERT_EQ(estimate.orders.size(), expected.size());
@@ -202,6 +199,29 @@ void expect_kenlm(const std::string& name, const NgramOptions& options) {
       EXPECT_TRUE(at::equal(ours.first_child, expected[i].first_child)) << name << " " << i;
       EXPECT_TRUE(at::allclose(ours.backoff, expected[i].backoff, 0, 1e-5)) << name << " " << i;
     }
+  }
+}
+
+TEST(NgramEstimate, ProbabilitiesAddUpToOneAfterRandomHistories) {
+  const auto arpa =
+      read_arpa(std::string(WEFT_SOURCE_DIR) + "/tests/reference/ngram/kenlm_3.arpa.gz");
+  const auto& tables = arpa.model->tables();
+  const auto words = static_cast<uint64_t>(tables.vocabulary());
+  Random random(1, RandomPurpose::kSample, 0, 0);
+  std::vector<float> all(words);
+  for (int i = 0; i < 1000; ++i) {
+    // Every second history was seen.
+    const auto first = static_cast<int64_t>(random.uniform_int(words));
+    const auto* begins = tables.orders()[0].first_child.const_data_ptr<int32_t>() + first;
+    const bool is_seen = i % 2 == 0 && begins[0] < begins[1];
+    const int64_t second = is_seen ? tables.orders()[1].tokens.const_data_ptr<int32_t>()[begins[0]]
+                                   : static_cast<int64_t>(random.uniform_int(words));
+    tables.log_probabilities(test::history_of(tables, {first, second}), all);
+    double sum = 0;
+    for (const auto value : all) {
+      sum += std::exp(static_cast<double>(value));
+    }
+    EXPECT_NEAR(sum, 1, 1e-5) << first << " " << second;
   }
 }
 
@@ -217,14 +237,14 @@ TEST(NgramEstimate, TokensThatWereNotSeenShareTheMassOfOrder1) {
   is_predicted[kBegin] = false;
   NgramOptions options{.order = 2, .smoothing = "witten_bell"};
   auto estimate = estimate_ngrams(
-      test::count_ngrams(test::toy_corpus(), {.order = 2,
-                                              .vocabulary = test::kToyVocabulary + 2,
-                                              .directory = folder.path()}),
+      test::count_ngrams(
+          test::toy_corpus(),
+          {.order = 2, .vocabulary = test::kToyVocabulary + 2, .directory = folder.path()}),
       {.options = options, .is_predicted = is_predicted, .directory = folder.path()});
   const NgramTables tables(std::move(estimate.orders));
   // Four of the six tokens occur, 13 times in all: (0 + 4 / 6) / (13 + 4).
-  EXPECT_NEAR(std::exp(tables.log_probability(test::history_of(tables, {kEnd}), 6)),
-              4.0 / 6 / 17, 1e-6);
+  EXPECT_NEAR(std::exp(tables.log_probability(test::history_of(tables, {kEnd}), 6)), 4.0 / 6 / 17,
+              1e-6);
 }
 
 TEST(NgramTables, FindTheMostLikelyToken) {

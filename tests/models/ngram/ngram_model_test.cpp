@@ -82,8 +82,8 @@ TEST(NgramModel, LossesDoNotDependOnTheBatch) {
       losses_of(*model, {kBegin, kB, kBegin, kA, kC}, {0, 2, 5}, {kB, kA, kA, kC, kEnd});
   EXPECT_EQ(alone, std::vector<double>(together.begin() + 2, together.end()));
   // In one sequence the next text begins with certainty, and without the history before it.
-  const auto stream =
-      losses_of(*model, {kBegin, kB, kEnd, kBegin, kA, kC}, {0, 6}, {kB, kEnd, kBegin, kA, kC, kEnd});
+  const auto stream = losses_of(*model, {kBegin, kB, kEnd, kBegin, kA, kC}, {0, 6},
+                                {kB, kEnd, kBegin, kA, kC, kEnd});
   EXPECT_EQ(stream[2], 0);
   EXPECT_EQ(alone, std::vector<double>(stream.begin() + 3, stream.end()));
 }
@@ -224,8 +224,8 @@ TEST(NgramClassifier, AppliesBayesRule) {
 
   auto options = classifier_options(true);
   options.ngram.temperature = 2;
-  const auto tempered = class_logits_of(*classifier(options, texts, folder.path()),
-                                        {kBegin, kB, kA, kEnd});
+  const auto tempered =
+      class_logits_of(*classifier(options, texts, folder.path()), {kBegin, kB, kA, kEnd});
   EXPECT_NEAR(tempered[1].item<double>(), (expected[1] - std::log(1.0 / 3)) / 2, 1e-5);
 }
 
@@ -237,8 +237,8 @@ TEST(NgramClassifier, EqualModelsGiveThePrior) {
   // The second model counts each n-gram three times, which does not matter without smoothing.
   auto options = classifier_options();
   options.ngram.smoothing = "mle";
-  const auto equal = classifier(options, {{text, 0}, {text, 1}, {text, 1}, {text, 1}},
-                                folder.path());
+  const auto equal =
+      classifier(options, {{text, 0}, {text, 1}, {text, 1}, {text, 1}}, folder.path());
   const auto probabilities = class_logits_of(*equal, text).softmax(0);
   EXPECT_NEAR(probabilities[0].item<double>(), 0.25, 1e-6);
   // A text that is impossible in both classes is not undefined.
@@ -267,9 +267,8 @@ TEST(NgramModel, DecodesLikeItReads) {
   decoder.first();
   const auto next = decoder.next({1, 0, 0}, {kB, kB, kC});
   const auto whole = [&](const std::vector<int64_t>& ids) {
-    const auto states =
-        model->hidden({.ids = at::tensor(ids, at::kLong), .types = {}},
-                      test::context_of({0, static_cast<int64_t>(ids.size())}));
+    const auto states = model->hidden({.ids = at::tensor(ids, at::kLong), .types = {}},
+                                      test::context_of({0, static_cast<int64_t>(ids.size())}));
     return model->lm_logits(states)[-1];
   };
   EXPECT_TRUE(at::equal(next[0], whole({kBegin, kB})));

@@ -36,13 +36,10 @@ inline models::NgramTables toy_tables(const models::NgramOptions& options,
                                       const std::string& directory) {
   std::vector<bool> is_predicted(kToyVocabulary, true);
   is_predicted[kBegin] = false;
-  auto estimate =
-      models::estimate_ngrams(count_ngrams(toy_corpus(), {.order = options.order,
-                                                          .vocabulary = kToyVocabulary,
-                                                          .directory = directory}),
-                              {.options = options,
-                               .is_predicted = std::move(is_predicted),
-                               .directory = directory});
+  auto estimate = models::estimate_ngrams(
+      count_ngrams(toy_corpus(),
+                   {.order = options.order, .vocabulary = kToyVocabulary, .directory = directory}),
+      {.options = options, .is_predicted = std::move(is_predicted), .directory = directory});
   return models::NgramTables(std::move(estimate.orders),
                              models::smoothing_method(options.smoothing).adds_k);
 }

@@ -29,9 +29,8 @@ std::shared_ptr<const Tokenizer> make_word_level_tokenizer(const std::vector<std
   }
   TokenizerParts parts{.document = empty_document(), .location = kWordLevelPlace};
   parts.document["pre_tokenizer"] = {{"type", "WhitespaceSplit"}};
-  parts.document["model"] = {{"type", "WordLevel"},
-                             {"vocab", vocabulary_object(vocabulary)},
-                             {"unk_token", layout.unk}};
+  parts.document["model"] = {
+      {"type", "WordLevel"}, {"vocab", vocabulary_object(vocabulary)}, {"unk_token", layout.unk}};
   parts.config["tokenizer_class"] = "PreTrainedTokenizerFast";
   add_special_tokens(parts, style, layout, vocabulary.size());
   return std::make_shared<Pipeline>(std::move(parts));
@@ -43,9 +42,9 @@ std::shared_ptr<const Tokenizer> train_word_level_tokenizer(const TokenizerOptio
                                                             TokenizerReport& report) {
   const formats::Json normalizer = {{"type", "Sequence"}, {"normalizers", formats::Json::array()}};
   const formats::Json pre_tokenizer = {{"type", "WhitespaceSplit"}};
-  auto counts = count_words(texts, *make_normalizer(JsonFields(normalizer, kWordLevelPlace)),
-                            *make_pre_tokenizer(JsonFields(pre_tokenizer, kWordLevelPlace)),
-                            kMaxWords);
+  auto counts =
+      count_words(texts, *make_normalizer(JsonFields(normalizer, kWordLevelPlace)),
+                  *make_pre_tokenizer(JsonFields(pre_tokenizer, kWordLevelPlace)), kMaxWords);
   report.pruned_words = counts.pruned;
   std::ranges::stable_sort(counts.words, std::greater(), &std::pair<std::string, int64_t>::second);
   const auto special = byte_level_layout(style).first;
@@ -55,7 +54,8 @@ std::shared_ptr<const Tokenizer> train_word_level_tokenizer(const TokenizerOptio
       words.push_back(word);
     }
   }
-  words.resize(std::min(words.size(), static_cast<std::size_t>(options.vocab_size) - special.size()));
+  words.resize(
+      std::min(words.size(), static_cast<std::size_t>(options.vocab_size) - special.size()));
   return make_word_level_tokenizer(words, style);
 }
 
