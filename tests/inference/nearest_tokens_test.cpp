@@ -9,10 +9,10 @@ namespace weft::inference {
 namespace {
 
 at::Tensor planted() {
-  return at::tensor({1.0F, 0.0F,     // 0
-                     10.0F, 1.0F,    // 1: almost the direction of 0, far away
-                     0.5F, 0.5F,     // 2: near 0
-                     -1.0F, 0.0F,    // 3: opposite
+  return at::tensor({1.0F, 0.0F,    // 0
+                     10.0F, 1.0F,   // 1: almost the direction of 0, far away
+                     0.5F, 0.5F,    // 2: near 0
+                     -1.0F, 0.0F,   // 3: opposite
                      10.0F, 1.0F})  // 4: as 1
       .view({5, 2});
 }

@@ -193,6 +193,7 @@ void NgramBase::fit(const TrainingSequences& data) {
     }
   }
   std::vector<std::vector<NgramOrder>> models;
+  models.reserve(counters.size());
   for (auto& counter : counters) {
     models.push_back(estimate_ngrams(counter.finish(), {.options = options_.ngram,
                                                         .is_predicted = is_predicted,
