@@ -36,17 +36,37 @@ void export_adapter(const std::string& checkpoint, const std::string& output) {
   });
 }
 
+models::LoadedModel load_complete(const std::string& source) {
+  auto loaded = models::load_model(source, models::read_model_config(source), 0);
+  if (!loaded.missing_keys.empty()) {
+    throw formats::Error(
+        str_cat(source, ": ", loaded.missing_keys.front(), " is missing, nothing was exported"));
+  }
+  return loaded;
+}
+
 /// Writes an n-gram model as one text file.
-void export_arpa(const std::string& source, const models::Model& model, const std::string& output) {
-  if (std::filesystem::exists(output)) {
-    throw UsageError(str_cat("weft export: --output ", output, " exists, choose a new file"));
+void export_arpa(const Arguments& arguments) {
+  for (const auto* option : {"dtype", "check", "adapter"}) {
+    if (arguments.has(option)) {
+      throw UsageError(str_cat("weft export: --format arpa: omit --", option));
+    }
   }
+  const auto output = arguments.get("output");
+  if (output.empty() || std::filesystem::exists(output)) {
+    throw UsageError(str_cat("weft export: --output ", output.empty() ? "FILE is required" : output,
+                             output.empty() ? "" : " exists, choose a new file"));
+  }
+  const auto source = models::model_directory(arguments.positional()[0]);
+  const auto loaded = load_complete(source);
   const auto tokenizer = data::load_tokenizer(source);
-  std::vector<std::string> pieces;
-  for (int32_t id = 0; id < tokenizer->size(); ++id) {
-    pieces.push_back(tokenizer->piece(id));
+  std::vector<std::string> pieces(static_cast<std::size_t>(tokenizer->size()));
+  for (std::size_t id = 0; id < pieces.size(); ++id) {
+    pieces[id] = tokenizer->piece(static_cast<int32_t>(id));
   }
-  models::write_arpa(model, pieces, tokenizer->special_token_ids().unk, output);
+  models::write_arpa(*loaded.model, pieces, tokenizer->special_token_ids().unk, output);
+  log::info(str_cat("[export] ", source, " -> ", output, " in the ARPA format"));
+  std::cout << output << "\n";
 }
 
 }  // namespace
@@ -71,11 +91,11 @@ int run_export(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  const bool is_arpa = arguments.choice("format", false, {{"safetensors", false}, {"arpa", true}});
-  if (is_arpa && (arguments.has("dtype") || arguments.has("check") || arguments.has("adapter"))) {
-    throw UsageError("weft export: --format arpa: omit --dtype, --check and --adapter");
+  if (arguments.choice("format", false, {{"safetensors", false}, {"arpa", true}})) {
+    export_arpa(arguments);
+    return 0;
   }
-  const auto output = is_arpa ? arguments.get("output") : read_output(arguments, "export");
+  const auto output = read_output(arguments, "export");
   const auto dtype = read_dtype(arguments);
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
@@ -88,18 +108,7 @@ int run_export(std::vector<std::string> raw) {
     std::cout << output << "\n";
     return 0;
   }
-  const auto loaded = models::load_model(source, models::read_model_config(source), 0);
-  if (!loaded.missing_keys.empty()) {
-    throw formats::Error(
-        str_cat(source, ": ", loaded.missing_keys.front(), " is missing, nothing was exported"));
-  }
-
-  if (is_arpa) {
-    export_arpa(source, *loaded.model, output);
-    log::info(str_cat("[export] ", source, " -> ", output, " in the ARPA format"));
-    std::cout << output << "\n";
-    return 0;
-  }
+  const auto loaded = load_complete(source);
   std::string checked;
   write_directory(output, [&](const std::string& working) {
     copy_auxiliary_files(source, working, *loaded.model);
