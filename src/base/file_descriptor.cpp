@@ -88,7 +88,7 @@ void FileDescriptor::truncate(int64_t size) const {
 
 void FileDescriptor::allocate(int64_t size) const {
   if (repeated([&] { return system_calls::allocate(descriptor_, path_, size); }) < 0) {
-    throw_errno(name_, "cut");
+    throw_errno(name_, "allocate space for");
   }
 }
 

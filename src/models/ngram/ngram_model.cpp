@@ -296,14 +296,17 @@ NgramClassifier::NgramClassifier(const ModelOptions& options) : NgramBase(option
 }
 
 void NgramClassifier::fit(const TrainingSequences& data) {
-  NgramBase::fit(data);
-  if (options().ngram.has_uniform_prior) {
-    return;
-  }
   auto counts = at::zeros_like(log_prior_, at::kDouble);
-  data.visit(
-      [&](const TrainingSequence& sequence) { ++counts.data_ptr<double>()[sequence.label]; });
-  log_prior_.copy_((counts / counts.sum()).log());
+  const auto visit_and_count = [&](const auto& visit) {
+    data.visit([&](const TrainingSequence& sequence) {
+      ++counts.data_ptr<double>()[sequence.label];
+      visit(sequence);
+    });
+  };
+  NgramBase::fit({.visit = visit_and_count, .directory = data.directory});
+  if (!options().ngram.has_uniform_prior) {
+    log_prior_.copy_((counts / counts.sum()).log());
+  }
 }
 
 at::Tensor NgramClassifier::hidden(const TextInput& input, const nn::ForwardContext& context) {
