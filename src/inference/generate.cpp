@@ -44,6 +44,10 @@ TextGenerator::TextGenerator(models::Model& model,
   if (!tokenizer_ && (settings_.decodes_text || !settings_.stop_strings.empty())) {
     throw UserError("text input needs a tokenizer; ids do not");
   }
+  if (settings_.has_alignments && !reads_source_) {
+    throw UserError(models::architecture_of(model.options()) +
+                    ": has no alignments, must be an encoder-decoder");
+  }
   output_ = models::prepare_for_decoding(model_);
 }
 
@@ -196,6 +200,10 @@ GeneratedText TextGenerator::generated(const Prompt& prompt, const Hypothesis& h
     }
     const auto written = text_of(prompt, tokens);
     result.text = std::string(truncate_at_stop(written, settings_.stop_strings));
+  }
+  if (settings_.has_alignments) {
+    result.alignment =
+        align(model_, source_tokenizer(), prompt.source, prompt.tokens, hypothesis.tokens);
   }
   return result;
 }

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "inference/alignment.h"
 #include "kernels/linear/product.h"
 #include "models/decoding/generation_config.h"
 #include "models/model.h"
@@ -26,6 +28,7 @@ struct GeneratedText {
   models::Tokens ids;
   double score = 0;
   bool is_truncated = false;  // by the model's length, before its end or the requested length
+  std::optional<Alignment> alignment = {};  // with its source, if requested
 };
 
 struct GenerationResult {
@@ -38,6 +41,7 @@ struct GenerationSettings {
   std::vector<std::string> stop_strings = {};  // texts end before these
   int64_t batch_size = 32;                     // prompts per batch
   bool decodes_text = true;                    // else only ids
+  bool has_alignments = false;                 // of encoder-decoders
   std::string source_prefix = {};              // prepended to every prompt of an encoder-decoder
   std::string source_language = {};            // its token; empty: the tokenizer's default
   std::function<void()> on_step = {};          // called once per step; may throw to abort

@@ -5,7 +5,7 @@
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/layer_types.h"
+#include "models/config/layer_type_keys.h"
 #include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
 #include "nn/dropout_sites.h"
@@ -75,7 +75,11 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
   layers_ = register_module("layers", nn::Stack(stack));
   const auto& head = head_of(options);
-  if (head.predicts_tokens && !options.tie_word_embeddings) {
+  if (head.predicts_tokens) {
+    register_output_layer(options, options.dim);
+  }
+  if (head.predicts_tokens && !options.tie_word_embeddings &&
+      has_output_matrix(options.layer_types)) {
     output_ = register_module(
         "head", nn::Linear(nn::LinearOptions{options.dim, options.vocabulary, false}));
   } else if (head.has_classes()) {
@@ -106,7 +110,9 @@ at::Tensor CausalModel::token_features(const at::Tensor& rows) {
 at::Tensor CausalModel::output_weight() {
   TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
-  return output_ ? output_->weight() : embeddings_->word_weight();
+  return !has_output_matrix(options_.layer_types) ? at::Tensor()
+         : output_                                ? output_->weight()
+                                                  : embeddings_->word_weight();
 }
 
 at::Tensor CausalModel::output_bias() {

@@ -4,7 +4,7 @@
 
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/layer_types.h"
+#include "models/config/layer_type_keys.h"
 #include "models/generator.h"
 #include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
@@ -97,6 +97,7 @@ void Encoder::register_head() {
   }
   if (head.predicts_tokens) {
     mlm_head_ = register_module("head", MlmHead(options_));
+    register_output_layer(options_, embedding_width(options_));
   }
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));
@@ -134,7 +135,9 @@ at::Tensor Encoder::token_features(const at::Tensor& rows) {
 
 at::Tensor Encoder::output_weight() {
   TORCH_CHECK(mlm_head_, architecture_of(options_), " does not predict tokens");
-  return options_.tie_word_embeddings ? embeddings_->word_weight() : mlm_head_->weight();
+  return !has_output_matrix(options_.layer_types) ? at::Tensor()
+         : options_.tie_word_embeddings           ? embeddings_->word_weight()
+                                                  : mlm_head_->weight();
 }
 
 at::Tensor Encoder::output_bias() {

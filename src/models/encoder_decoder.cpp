@@ -8,7 +8,7 @@
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/layer_types.h"
+#include "models/config/layer_type_keys.h"
 #include "models/stack_parts.h"
 #include "nn/dropout_sites.h"
 
@@ -108,6 +108,10 @@ void EncoderDecoder::register_head() {
     classification_head_ = register_module("head", ClassificationHead(options_));
     return;
   }
+  register_output_layer(options_, options_.dim);
+  if (!has_output_matrix(options_.layer_types)) {
+    return;
+  }
   if (!options_.tie_word_embeddings) {
     output_ = register_module("head", nn::EmbeddingTable(options_.vocabulary, options_.dim));
   }
@@ -178,7 +182,9 @@ at::Tensor EncoderDecoder::token_features(const at::Tensor& rows) {
 at::Tensor EncoderDecoder::output_weight() {
   TORCH_CHECK(head_of(options_).predicts_tokens, architecture_of(options_),
               " does not predict tokens");
-  return output_ ? output_->weight() : decoder_embeddings_->word_weight();
+  return !has_output_matrix(options_.layer_types) ? at::Tensor()
+         : output_                                ? output_->weight()
+                                                  : decoder_embeddings_->word_weight();
 }
 
 at::Tensor EncoderDecoder::output_bias() {

@@ -5,6 +5,7 @@
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
+#include "models/config/layer_type_keys.h"
 #include "models/stack_parts.h"
 
 namespace weft::models {
@@ -26,6 +27,9 @@ MlmHeadImpl::MlmHeadImpl(const ModelOptions& options) : activation_(mlm_activati
     dense_ = register_module(
         "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.biases.head}));
     norm_ = register_module("norm", nn::make_norm(norm_of(options, width)));
+  }
+  if (!has_output_matrix(options.layer_types)) {
+    return;
   }
   if (!options.tie_word_embeddings) {
     decoder_ =

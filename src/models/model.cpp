@@ -1,18 +1,53 @@
 #include "models/model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family.h"
+#include "models/config/layer_type_keys.h"
 
 namespace weft::models {
 
 at::Device Model::device() const {
   const auto all = parameters();
   return all.empty() ? at::Device(at::kCPU) : all.front().device();
+}
+
+void Model::register_output_layer(const ModelOptions& options, int64_t width) {
+  if (const auto& type = options.layer_types.output) {
+    output_layer_ = register_module(
+        "output_layer", type->make({.width = width, .vocabulary = options.vocabulary}));
+  }
+}
+
+nn::OutputMatrix Model::output_matrix() {
+  return has_output_matrix(options().layer_types)
+             ? nn::OutputMatrix{.weight = output_weight(), .bias = output_bias()}
+             : nn::OutputMatrix{};
+}
+
+void Model::fit(const TrainingSequences& data) {
+  if (output_layer_ == nullptr || !output_layer_->needs_statistics()) {
+    return;
+  }
+  std::vector<int64_t> counts(static_cast<std::size_t>(options().vocabulary), 0);
+  data.visit([&](const TrainingSequence& sequence) {
+    for (const auto token : sequence.targets) {
+      ++counts.at(static_cast<std::size_t>(token));
+    }
+  });
+  output_layer_->fit({.counts = std::move(counts), .token = data.token});
+}
+
+void Model::finish_loading() {
+  if (output_layer_ != nullptr) {
+    output_layer_->finish_loading();
+  }
 }
 
 at::Tensor Model::encode(const SourceInput& /*source*/, const nn::ForwardContext& /*context*/) {
@@ -36,11 +71,28 @@ at::Tensor Model::output_bias() {
 }
 
 at::Tensor Model::lm_logits(const at::Tensor& states) {
+  if (output_layer_ != nullptr) {
+    return output_layer_->logits(token_features(states), output_matrix());
+  }
   return kernels::linear(token_features(states), output_weight(), output_bias());
 }
 
-at::Tensor Model::lm_loss(const at::Tensor& states, const at::Tensor& targets, double smoothing) {
+at::Tensor Model::lm_loss(const at::Tensor& states,
+                          const at::Tensor& targets,
+                          const nn::ForwardContext& context,
+                          double smoothing) {
   const auto features = token_features(states);  // (M, E)
+  if (output_layer_ != nullptr) {
+    const auto matrix = output_matrix();
+    const auto loss = output_layer_->loss(features, targets, matrix, context);
+    return smoothing > 0
+               ? (1 - smoothing) * loss -
+                     smoothing * at::log_softmax(output_layer_->logits(features, matrix), 1,
+                                                 at::kFloat)
+                                     .mean(1)
+                                     .sum()
+               : loss;
+  }
   const auto loss =
       kernels::linear_cross_entropy(features, output_weight(), output_bias(), targets);
   return smoothing > 0 ? loss + smoothing * kernels::label_smoothing_term(features, output_weight(),

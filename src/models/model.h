@@ -14,6 +14,7 @@
 #include "models/config/options.h"
 #include "models/token_metrics.h"
 #include "nn/forward_context.h"
+#include "nn/output/output_layer.h"
 #include "nn/row_selection.h"
 
 namespace weft::models {
@@ -35,6 +36,7 @@ struct SourceInput {
 /// sequence, or a negative number.
 struct TrainingSequence {
   std::span<const int64_t> ids;
+  std::span<const int64_t> targets = {};  // tokens that it predicts
   int64_t label = -1;
 };
 
@@ -43,6 +45,7 @@ struct TrainingSequences {
   /// Calls the visitor for each, in order.
   std::function<void(const std::function<void(const TrainingSequence&)>&)> visit;
   std::string directory;  // of temporary files
+  std::function<std::string(int64_t)> token = {};  // the text of a token
 };
 
 /// A model of any family: a backbone with one head. Objectives call the functions that its head
@@ -54,9 +57,9 @@ class Model : public torch::nn::Module {
 
   /// Sets what is computed in one pass over the training data before training: document
   /// frequencies, n-gram counts. Throws UserError, FileError.
-  virtual void fit(const TrainingSequences& /*data*/) {}
+  virtual void fit(const TrainingSequences& data);
   /// Called when stored buffers were read. Throws UserError if they contradict each other.
-  virtual void finish_loading() {}
+  virtual void finish_loading();
 
   /// The device of the parameters.
   at::Device device() const;
@@ -102,6 +105,7 @@ class Model : public torch::nn::Module {
   /// transformers' LabelSmoother (fairseq spreads it over the other tokens).
   virtual at::Tensor lm_loss(const at::Tensor& states,
                              const at::Tensor& targets,
+                             const nn::ForwardContext& context,
                              double smoothing = 0);
   /// Metrics of these predictions, in chunks to bound the memory.
   virtual TokenMetrics lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets);
@@ -123,6 +127,15 @@ class Model : public torch::nn::Module {
   }
   /// (N, C): classes of tokens, start and end of a span, or whether it was replaced (C = 1)
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
+
+ protected:
+  /// Registers the output layer of the options' type, if that is not the plain matrix. `width`: E.
+  void register_output_layer(const ModelOptions& options, int64_t width);
+
+ private:
+  nn::OutputMatrix output_matrix();
+
+  std::shared_ptr<nn::OutputLayer> output_layer_;  // null: a softmax over the output matrix
 };
 
 /// The submodule with a dotted path (`layers.0.attention`), or nullptr.

@@ -74,7 +74,7 @@ class CausalLmObjective : public Objective {
   std::vector<at::Tensor> losses(models::Model& model,
                                  const data::Batch& batch,
                                  const nn::ForwardContext& context) const override {
-    return {token_loss(model, batching::target_states(model, batch, context), batch)};
+    return {token_loss(model, batching::target_states(model, batch, context), batch, context)};
   }
   std::vector<int64_t> fitted_tokens(const data::Example& example) const override {
     auto tokens = example.ids;

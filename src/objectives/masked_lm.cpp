@@ -256,7 +256,7 @@ std::vector<at::Tensor> MaskedLmObjective::losses(models::Model& model,
                                                   const data::Batch& batch,
                                                   const nn::ForwardContext& context) const {
   const auto states = states_of(model, batch, context, has_pairs());
-  std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch)};
+  std::vector<at::Tensor> losses = {token_loss(model, states.targets, batch, context)};
   if (has_pairs()) {
     const auto logits = model.next_sentence_logits(states.pooled);  // (B, 2)
     losses.push_back(

@@ -34,6 +34,7 @@ inline models::ModelOptions smallest_options(models::Family family, models::Head
   options.key_value_heads = std::min<int64_t>(options.key_value_heads, 1);
   options.window = {};
   options.rope.partial_factor = 1;
+  options.feed_forward_lm.hidden = options.dim;
   options.vision.image_size = 4;
   options.vision.patch_size = 2;
   options.vision.channels = 1;

@@ -134,7 +134,8 @@ class TextPassage {
     }
     const auto labels = head_.generates ? next_labels() : packed_labels();
     const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
-    const auto sum = model_.lm_loss(hidden_.index_select(0, rows), labels.index_select(0, rows));
+    const auto sum =
+        model_.lm_loss(hidden_.index_select(0, rows), labels.index_select(0, rows), {});
     add_loss(sum / rows.size(0));
   }
 

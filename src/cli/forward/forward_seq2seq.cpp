@@ -80,7 +80,8 @@ at::Tensor loss_of(models::Model& model,
   if (rows.size(0) == 0) {
     inputs.fail("labels", "all are -100, at least one target is required");
   }
-  return model.lm_loss(hidden.index_select(0, rows), labels.index_select(0, rows)) / rows.size(0);
+  return model.lm_loss(hidden.index_select(0, rows), labels.index_select(0, rows), {}) /
+         rows.size(0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "inference/generate.h"
 
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -34,6 +35,22 @@ struct LineForm {
   bool is_list = false;  // n-best
 };
 
+formats::Json json_of_alignment(const inference::Alignment& alignment) {
+  constexpr double kDigits = 1e4;
+  auto rows = formats::Json::array();
+  for (const auto& row : alignment.weights.unbind(0)) {
+    auto values = formats::Json::array();
+    for (int64_t i = 0; i < row.numel(); ++i) {
+      values.push_back(std::round(row.const_data_ptr<float>()[i] * kDigits) / kDigits);
+    }
+    rows.push_back(std::move(values));
+  }
+  return {{"source", alignment.source},
+          {"target", alignment.target},
+          {"weights", std::move(rows)},
+          {"hard", alignment.hard()}};
+}
+
 formats::Json generate_json_of(const inference::GeneratedText& found, const LineForm& form) {
   formats::Json json = formats::Json::object();
   if (form.has_texts) {
@@ -45,6 +62,9 @@ formats::Json generate_json_of(const inference::GeneratedText& found, const Line
   }
   if (found.is_truncated) {
     json["is_cut"] = true;
+  }
+  if (found.alignment) {
+    json["alignment"] = json_of_alignment(*found.alignment);
   }
   return json;
 }
@@ -150,6 +170,7 @@ Loaded load(const Arguments& arguments, LineForm& form) {
                          join(settings.config.unsupported_keys)));
   }
   read_generation(arguments, directory, tokenizer.get(), settings);
+  settings.has_alignments = arguments.has("alignments");
   form.is_list = settings.config.search.num_return_sequences > 1;
   models::prepare_for_inference(*loaded.model, read_inference(arguments));
   auto generator = std::make_unique<inference::TextGenerator>(*loaded.model, tokenizer, settings);
@@ -202,7 +223,7 @@ void check_stream(const Arguments& arguments, const train::ProcessGroup& group) 
   if (group.size() > 1) {
     throw UsageError("weft generate: --stream works only in one process");
   }
-  for (const std::string name : {"output", "n-best", "ids", "plain"}) {
+  for (const std::string name : {"output", "n-best", "ids", "plain", "alignments"}) {
     if (arguments.has(name)) {
       throw UsageError(
           "weft generate: --stream writes plain text of one prompt to standard output: omit --" +
@@ -282,6 +303,10 @@ void declare_generate(Arguments& arguments) {
       .value("output", "FILE", "Output file; - (default): standard output")
       .flag("plain", "Read and write plain text lines, e.g. for translation")
       .flag("ids", "Add the ids of the new tokens to each line")
+      .flag("alignments",
+            "Add the attention of each new token to the source: the tokens of \"source\" and "
+            "\"target\", a row of \"weights\" for each target token, and in \"hard\" the index of "
+            "the largest weight")
       .flag("stream", "Write the text of a single prompt while it is generated");
   declare_generation(arguments, HelpLevel::kHelp);
   declare_inference(arguments);
@@ -314,6 +339,9 @@ int run_generate(std::vector<std::string> raw) {
   const auto group = join_ranks(arguments, raw);
   check_stream(arguments, *group);
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};
+  if (form.is_plain && arguments.has("alignments")) {
+    throw UsageError("weft generate: --alignments cannot be used with --plain");
+  }
   const auto loaded = load(arguments, form);
   const TruncationCounts cut{.length = loaded.model->options().length};
   if (arguments.has("stream")) {

@@ -15,7 +15,8 @@ Registry<FamilyDefinition>& registered_families() {
                        gpt2(),     llama(),      mistral(),      qwen2(),
                        gpt_neox(), t5(),         mt5(),          bart(),
                        mbart(),    marian(),     transformer(),  vit(),
-                       deit(),     xlm(),        ngram()});
+                       deit(),     xlm(),        ngram(),        feed_forward_lm(),
+                       seq2seq_rnn()});
   return table;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "nn/block.h"
+#include "nn/output/output_layer.h"
 
 namespace weft::models {
 
@@ -234,6 +235,30 @@ void read_norm_type(Section& section, std::string_view family_type, LayerTypes& 
   if (type != own) {
     types.norm = nn::read_component(section, registry.at(type));
   }
+}
+
+void read_output_type(Section section, LayerTypes& types) {
+  if (types.output && !section.has("type")) {  // of the model that init_from names
+    return;
+  }
+  const auto& registry = nn::output_types();
+  const std::string own = "full";
+  const auto type = read_type(section, type_names(registry, {own}), own,
+                              {.help = "full: a matrix and a softmax over the whole vocabulary. "
+                                       "Others are for large vocabularies."});
+  if (section.is_documenting()) {
+    document_types(section, registry);
+    return;
+  }
+  types.output.reset();
+  if (type != own) {
+    types.output = nn::read_component(section, registry.at(type));
+  }
+  section.reject_unread();
+}
+
+bool has_output_matrix(const LayerTypes& types) {
+  return !types.output || nn::output_types().at(types.output->type).uses_output_matrix;
 }
 
 void read_block(Section& model, bool has_encoder, LayerTypes& types) {

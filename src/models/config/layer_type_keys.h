@@ -75,6 +75,12 @@ bool read_position_types(LayerPartSection& section,
 /// The same for the section `norm`, whose type holds for all layers.
 void read_norm_type(config::Section& section, std::string_view family_type, LayerTypes& types);
 
+/// The same for the section `output`, the output layer of language models.
+void read_output_type(config::Section section, LayerTypes& types);
+
+/// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
+bool has_output_matrix(const LayerTypes& types);
+
 /// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
 /// config::Error.
 void read_block(config::Section& model, bool has_encoder, LayerTypes& types);

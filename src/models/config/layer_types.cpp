@@ -4,8 +4,10 @@
 
 #include "base/string_util.h"
 #include "config/section.h"
+#include "models/config/component_json.h"
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
+#include "nn/output/output_layer.h"
 #include "nn/stack.h"
 
 namespace weft::models {
@@ -14,17 +16,10 @@ namespace {
 
 using formats::Json;
 
-constexpr auto kTypeKey = "type";
 constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
 constexpr auto kPositionKey = "position";
-
-template <class Choice>
-Json choice_to_json(const Choice& choice) {
-  Json json = {{kTypeKey, choice.type}};
-  json.update(Json::parse(choice.keys));
-  return json;
-}
+constexpr auto kOutputKey = "output";
 
 template <class Choice>
 void write_choices(Json& json, const char* key, const PerLayer<Choice>& choices) {
@@ -33,32 +28,13 @@ void write_choices(Json& json, const char* key, const PerLayer<Choice>& choices)
   }
   Json cycle = Json::array();
   for (const auto& choice : choices.cycle) {
-    cycle.push_back(choice_to_json(choice));
+    cycle.push_back(json_of_component(choice));
   }
   Json ranges = Json::object();
   for (const auto& range : choices.ranges) {
-    ranges[str_cat(range.first, "-", range.last)] = choice_to_json(range.choice);
+    ranges[str_cat(range.first, "-", range.last)] = json_of_component(range.choice);
   }
   json[key] = {{"cycle", std::move(cycle)}, {kLayersKey, std::move(ranges)}};
-}
-
-template <class Definition>
-typename Definition::Choice choice_from_json(Json json,
-                                             const std::string& place,
-                                             const Registry<Definition>& registry) {
-  std::string type;
-  const JsonFields fields(json, place);
-  fields.read(kTypeKey, type);
-  const auto* definition = registry.find(type);
-  if (definition == nullptr) {
-    fields.fail(kTypeKey,
-                str_cat("found '", type, "', this program has ", join(type_names(registry, {}))));
-  }
-  json.erase(kTypeKey);
-  auto section = config::Document::parse(json.dump(), place).root();
-  auto choice = nn::read_component(section, *definition);
-  section.reject_unread();
-  return choice;
 }
 
 template <class Definition>
@@ -74,7 +50,7 @@ void read_choices(const Json& json,
   const JsonFields fields(json.at(key), where);
   if (fields.has("cycle")) {
     for (const auto& each : fields.at("cycle")) {
-      choices.cycle.push_back(choice_from_json(each, where, registry));
+      choices.cycle.push_back(component_from_json(each, where, registry));
     }
   }
   if (fields.has(kLayersKey)) {
@@ -84,7 +60,7 @@ void read_choices(const Json& json,
         fields.fail(kLayersKey, str_cat("found '", range, "', expected layers as in 0-3"));
       }
       choices.ranges.push_back(
-          {layers->first, layers->second, choice_from_json(each, where, registry)});
+          {layers->first, layers->second, component_from_json(each, where, registry)});
     }
   }
 }
@@ -127,10 +103,13 @@ void write_layer_types(Json& json, const LayerTypes& types) {
     write_choices(json, name.c_str(), choices);
   }
   for (const auto& position : types.positions) {
-    json[kPositionKey].push_back(choice_to_json(position));
+    json[kPositionKey].push_back(json_of_component(position));
   }
   if (types.norm) {
-    json[kNormKey] = choice_to_json(*types.norm);
+    json[kNormKey] = json_of_component(*types.norm);
+  }
+  if (types.output) {
+    json[kOutputKey] = json_of_component(*types.output);
   }
 }
 
@@ -156,12 +135,16 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   if (fields.has(kPositionKey)) {
     for (const auto& each : fields.at(kPositionKey)) {
       types.positions.push_back(
-          choice_from_json(each, str_cat(place, ": ", kPositionKey), nn::position_types()));
+          component_from_json(each, str_cat(place, ": ", kPositionKey), nn::position_types()));
     }
   }
   if (fields.has(kNormKey)) {
     types.norm =
-        choice_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
+        component_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
+  }
+  if (fields.has(kOutputKey)) {
+    types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),
+                                    nn::output_types());
   }
   return types;
 }

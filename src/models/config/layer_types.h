@@ -18,6 +18,8 @@ class FeedForward;
 struct FeedForwardOptions;
 class Norm;
 struct NormOptions;
+class OutputLayer;
+struct OutputOptions;
 struct Position;
 struct PositionOptions;
 struct StackOptions;
@@ -63,9 +65,11 @@ struct LayerTypes {
   std::map<std::string, PerLayer<nn::ComponentChoice<nn::Sublayer, nn::BlockOptions>>> sublayers;
   std::vector<nn::ComponentChoice<nn::Position, nn::PositionOptions>> positions;  // all applied
   std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
+  std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
 
   bool empty() const {
-    return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() && !norm;
+    return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() && !norm &&
+           !output;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -73,8 +77,8 @@ struct LayerTypes {
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward`, `block`, `position`, `norm` and those of the sub-layers in
-/// config.json; absent for empty parts.
+/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `output` and those of the
+/// sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -10,6 +10,7 @@
 #include "kernels/activation.h"
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
+#include "models/config/seq2seq_rnn_options.h"
 #include "nn/norm_place.h"
 #include "nn/position/rotary.h"
 #include "nn/position/t5_bias.h"
@@ -91,6 +92,8 @@ struct ModelOptions {
   BagOptions bag;                    // bag_of_words
   DecomposableOptions decomposable;  // decomposable_attention
   NgramOptions ngram;                // ngram
+  FeedForwardLmOptions feed_forward_lm;
+  Seq2SeqRnnOptions seq2seq_rnn;
 
   // classification of sequences or tokens
   std::vector<std::string> labels;  // names of the classes

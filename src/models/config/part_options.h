@@ -100,6 +100,21 @@ struct DecomposableOptions {
   bool operator==(const DecomposableOptions&) const = default;
 };
 
+enum class FeedForwardLmKind { kTanh, kBilinear };
+/// Whether word embeddings and output matrix are the same, or start with the same values.
+enum class EmbeddingTie { kNone, kInit, kAlways };
+
+/// A feed-forward language model; ModelOptions::dim is the width of its embeddings.
+struct FeedForwardLmOptions {
+  int64_t context = 3;  // tokens that it reads
+  int64_t hidden = 50;  // width of the hidden layer; 0: none
+  bool direct = false;  // connections from the embeddings to the output
+  FeedForwardLmKind kind = FeedForwardLmKind::kTanh;
+  EmbeddingTie tie = EmbeddingTie::kNone;
+
+  bool operator==(const FeedForwardLmOptions&) const = default;
+};
+
 /// An n-gram language model, estimated from counts.
 struct NgramOptions {
   int64_t order = 3;                              // n

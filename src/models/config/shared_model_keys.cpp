@@ -51,10 +51,22 @@ class Reader {
         "init_std", options_.init_std,
         {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
          .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+    if (keys_.has_output) {
+      read_output_type(section.section("output", {.help = "The output layer of language models."}),
+                       options_.layer_types);
+      models::require_unchanged(
+          section, "output",
+          base_ == nullptr || options_.layer_types.output == base_->layer_types.output);
+    }
     if (keys_.has_ties) {
       section.read("tie_word_embeddings", options_.tie_word_embeddings,
                    {.help = "Ties the output projection to the word embeddings."});
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
+      if (section.has("tie_word_embeddings") && !has_output_matrix(options_.layer_types)) {
+        section.fail("tie_word_embeddings",
+                     str_cat("has no effect with output.type: ", options_.layer_types.output->type,
+                             ", which has no matrix of the shape of the embeddings"));
+      }
     }
   }
 

@@ -1,7 +1,6 @@
-#include <algorithm>
-
 #include "base/string_util.h"
 #include "models/bag_of_words.h"
+#include "models/config/choice_json.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
 #include "models/decomposable_attention.h"
@@ -26,15 +25,6 @@ const config::Choices<Weighting>& weightings() {
                                                     {"log", Weighting::kLog},
                                                     {"tfidf", Weighting::kTfidf}};
   return kWords;
-}
-
-std::string baselines_word_of(Weighting weighting) {
-  for (const auto& [word, value] : weightings()) {
-    if (value == weighting) {
-      return std::string(word);
-    }
-  }
-  return "";
 }
 
 ModelOptions bag_defaults() {
@@ -171,27 +161,14 @@ void write_words(Json& json, const ModelOptions& options) {
 void read_bag_json(const JsonFields& fields, ModelOptions& options) {
   begin_json(fields, options, bag_defaults());
   auto& bag = options.bag;
-  auto word = baselines_word_of(bag.weighting);
-  fields.read("weighting", word);
-  const auto& words = weightings();
-  const auto found = std::find_if(words.begin(), words.end(),
-                                  [&](const auto& choice) { return choice.first == word; });
-  if (found == words.end()) {
-    std::vector<std::string> allowed;
-    for (const auto& choice : words) {
-      allowed.emplace_back(choice.first);
-    }
-    fields.fail("weighting",
-                str_cat("found '", word.substr(0, 80), "', allowed is ", join(allowed)));
-  }
-  bag.weighting = found->second;
+  read_choice_word(fields, "weighting", weightings(), bag.weighting);
   fields.read("ngrams", bag.ngrams, 1, kMostNgrams);
   fields.read("buckets", bag.buckets, 1, kMostBuckets);
 }
 
 void write_bag_json(Json& json, const ModelOptions& options) {
   write_words(json, options);
-  json["weighting"] = baselines_word_of(options.bag.weighting);
+  json["weighting"] = choice_word(weightings(), options.bag.weighting);
   json["ngrams"] = options.bag.ngrams;
   json["buckets"] = options.bag.buckets;
 }
@@ -273,7 +250,7 @@ Initializer decomposable_initial(const std::string& /*parameter*/, const ModelOp
 }
 
 std::vector<std::pair<std::string, std::string>> describe_bag(const ModelOptions& options) {
-  return {{"weighting", baselines_word_of(options.bag.weighting)},
+  return {{"weighting", choice_word(weightings(), options.bag.weighting)},
           {"features", str_cat("words", options.bag.ngrams > 1
                                             ? str_cat(" and n-grams of up to ", options.bag.ngrams,
                                                       " words in ",

@@ -18,7 +18,10 @@ FamilyDefinition xlm();          // arXiv:1901.07291
 FamilyDefinition bag_of_words();            // a linear classifier of word counts
 FamilyDefinition decomposable_attention();  // over two texts, arXiv:1606.01933
 
-FamilyDefinition ngram();  // a smoothed n-gram language model
+FamilyDefinition ngram();            // a smoothed n-gram language model
+FamilyDefinition feed_forward_lm();  // of a fixed context
+
+FamilyDefinition seq2seq_rnn();  // recurrent encoder and decoder, with or without attention
 
 FamilyDefinition gpt2();
 FamilyDefinition gpt_neox();

@@ -261,6 +261,7 @@ at::Tensor NgramModel::lm_logits(const at::Tensor& states) {
 
 at::Tensor NgramModel::lm_loss(const at::Tensor& states,
                                const at::Tensor& targets,
+                               const nn::ForwardContext& /*context*/,
                                double /*smoothing*/) {
   const auto ids = targets.cpu().contiguous();
   const auto* data = ids.const_data_ptr<int64_t>();

@@ -74,6 +74,7 @@ class NgramModel : public NgramBase {
   at::Tensor lm_logits(const at::Tensor& states) override;  // log probabilities
   at::Tensor lm_loss(const at::Tensor& states,
                      const at::Tensor& targets,
+                     const nn::ForwardContext& context,
                      double smoothing) override;  // without gradient, never smoothed
   TokenMetrics lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) override;
   at::Tensor output_weight() override { return {}; }

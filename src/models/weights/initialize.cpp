@@ -93,7 +93,8 @@ void set(at::Tensor parameter,
   const auto values = options.family->initializer(name, options);
   switch (values.kind) {
     case Initializer::Kind::kNormal:
-      fill_normal(parameter, name, {.init_std = values.init_std, .cutoff = values.cutoff}, seed);
+      fill_normal(parameter, values.same_as.empty() ? name : values.same_as,
+                  {.init_std = values.init_std, .cutoff = values.cutoff}, seed);
       if (values.first_rows > 0) {
         parameter.narrow(0, 0, values.first_rows).mul_(values.first_scale);
       }

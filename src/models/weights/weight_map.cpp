@@ -16,6 +16,11 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
+/// The dtype in which a buffer is stored.
+formats::DType dtype_of(const at::Tensor& buffer) {
+  return buffer.scalar_type() == at::kLong ? formats::DType::kI64 : formats::DType::kF32;
+}
+
 /// Elements of each parameter that the tensors contain.
 std::map<std::string, int64_t> stored_elements(const std::vector<StoredTensor>& tensors) {
   std::map<std::string, int64_t> result;
@@ -41,6 +46,15 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
       tensors.push_back({.parameter = parameter.key(),
                          .name = parameter.key(),
                          .shape = parameter.value().sizes().vec()});
+    }
+  }
+  for (const auto& buffer : model->named_buffers()) {
+    if (!kept.contains(buffer.key())) {
+      tensors.push_back({.parameter = buffer.key(),
+                         .name = buffer.key(),
+                         .shape = buffer.value().sizes().vec(),
+                         .part = Part::kHead,
+                         .dtype = dtype_of(buffer.value())});
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "nn/attention/attention.h"
 
 #include "nn/attention/linformer.h"
+#include "nn/attention/scored_attention.h"
 #include "nn/attention/window_attention.h"
 
 namespace weft::nn {
@@ -14,6 +15,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"full", [](config::Section&) { return AttentionMaker(make_full_attention); }},
           {"window", read_window_attention},
           {"linformer", read_linformer_attention},
+          {"scored", read_scored_attention},
       });
   return registry;
 }

@@ -46,6 +46,8 @@ class AttentionPart : public torch::nn::Module {
 /// How well each key fits a query.
 class ScoreFunction : public AttentionPart {
  public:
+  /// Keys in the form that `scores` expects in the tile, computed once: (G, H, S, K).
+  virtual at::Tensor prepared_keys(const at::Tensor& key) { return key; }
   /// (G, H, L, S), fp32 or fp64.
   virtual at::Tensor scores(const AttentionTile& tile) = 0;
 

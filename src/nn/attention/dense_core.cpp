@@ -180,7 +180,8 @@ AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
   return {.span = span,
           .query = heads_of_sequences(rows.query, separated.queries.offsets, indices, span.queries,
                                       options_),
-          .key = heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_),
+          .key = parts_.score->prepared_keys(
+              heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_)),
           .context = context};
 }
 

@@ -106,6 +106,14 @@ kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,
                         context);
 }
 
+kernels::RecurrentState RecurrentCell::next(const at::Tensor& x,
+                                            const kernels::RecurrentState& before,
+                                            const ForwardContext& context) {
+  const auto from_input = input_->forward(x, context);
+  const auto offsets = gate_offsets();
+  return step(offsets.defined() ? from_input + offsets : from_input, before, context);
+}
+
 const Registry<RecurrentCellDefinition>& recurrent_cells() { return cell_registry(); }
 
 void register_recurrent_cell(const RecurrentCellDefinition& definition) {

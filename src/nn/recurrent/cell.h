@@ -45,6 +45,11 @@ class RecurrentCell : public torch::nn::Module {
                                  const TimeSteps& steps,
                                  const ForwardContext& context);
 
+  /// The state after one more token of each sequence: x (B, D).
+  kernels::RecurrentState next(const at::Tensor& x,
+                               const kernels::RecurrentState& before,
+                               const ForwardContext& context);
+
   /// The state in which a sequence begins, zero: (B, ...).
   virtual kernels::RecurrentState initial_state(int64_t sequences, const at::Tensor& x) const;
   int64_t state_width() const { return state_width_; }

@@ -7,7 +7,7 @@ namespace weft::nn {
 
 namespace {
 
-constexpr int64_t kGates = 3;  // reset, update, candidate
+constexpr int64_t kGruGates = 3;  // reset, update, candidate
 
 /// Whether the reset gate is applied to the state's part of the candidate, as in torch::nn::GRU, or
 /// to the state before its product, as in the paper.
@@ -18,7 +18,7 @@ const config::Choices<Reset> kReset = {{"after", Reset::kAfter}, {"before", Rese
 class Gru : public RecurrentCell {
  public:
   Gru(const CellOptions& options, Reset reset)
-      : RecurrentCell(options, kGates, options.width), reset_(reset) {}
+      : RecurrentCell(options, kGruGates, options.width), reset_(reset) {}
 
  protected:
   std::optional<kernels::Cell> kernel() const override {
@@ -31,11 +31,11 @@ class Gru : public RecurrentCell {
     if (reset_ == Reset::kAfter) {
       return RecurrentCell::step(from_input, before, context);
     }
-    const auto x = from_input.chunk(kGates, 1);
-    const auto u = hidden_->forward(before.state, context).chunk(kGates, 1);
+    const auto x = from_input.chunk(kGruGates, 1);
+    const auto u = hidden_->forward(before.state, context).chunk(kGruGates, 1);
     const auto reset = at::sigmoid(x[0] + u[0]);
     const auto update = at::sigmoid(x[1] + u[1]);
-    const auto from_state = hidden_->forward(reset * before.state, context).chunk(kGates, 1)[2];
+    const auto from_state = hidden_->forward(reset * before.state, context).chunk(kGruGates, 1)[2];
     const auto candidate = at::tanh(x[2] + from_state);
     return {.state = candidate + update * (before.state - candidate), .memory = {}};
   }

@@ -7,7 +7,7 @@ namespace weft::nn {
 
 namespace {
 
-constexpr int64_t kGates = 4;  // input, forget, candidate, output
+constexpr int64_t kLstmGates = 4;  // input, forget, candidate, output
 
 struct LstmOptions {
   double forget_bias = 0;
@@ -17,7 +17,7 @@ struct LstmOptions {
 class Lstm : public RecurrentCell {
  public:
   Lstm(const CellOptions& options, const LstmOptions& own)
-      : RecurrentCell(options, kGates, own.projection.value_or(options.width)), own_(own) {
+      : RecurrentCell(options, kLstmGates, own.projection.value_or(options.width)), own_(own) {
     if (own.projection) {
       projection_ = register_module(
           "projection", Linear(LinearOptions{options.width, *own.projection, /*has_bias=*/false}));
@@ -50,7 +50,7 @@ class Lstm : public RecurrentCell {
     if (own_.forget_bias == 0) {
       return {};
     }
-    auto offsets = at::zeros({kGates, options_.width}, hidden_->bias().options());
+    auto offsets = at::zeros({kLstmGates, options_.width}, hidden_->bias().options());
     offsets[1].fill_(own_.forget_bias);
     return offsets.view({-1});
   }

@@ -49,11 +49,13 @@ std::unique_ptr<Evaluation> make_token_evaluation() { return std::make_unique<To
 at::Tensor token_loss(models::Model& model,
                       const at::Tensor& states,
                       const data::Batch& batch,
+                      const nn::ForwardContext& context,
                       double smoothing) {
   if (batch.targets.empty()) {
     return batching::zero_loss(states);
   }
-  return model.lm_loss(states, kernels::to_device(batch.targets, states.device()), smoothing);
+  return model.lm_loss(states, kernels::to_device(batch.targets, states.device()), context,
+                       smoothing);
 }
 
 }  // namespace weft::objectives

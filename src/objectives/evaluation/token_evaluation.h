@@ -53,6 +53,7 @@ std::unique_ptr<Evaluation> make_token_evaluation();
 at::Tensor token_loss(models::Model& model,
                       const at::Tensor& states,
                       const data::Batch& batch,
+                      const nn::ForwardContext& context,
                       double smoothing = 0);
 
 }  // namespace weft::objectives

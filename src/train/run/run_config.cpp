@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "config/reference.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "models/directory.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
@@ -127,6 +128,11 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
   }
   if (const auto wrong = objectives::find_incompatibility(*config.objective, config.model)) {
     section.report(wrong->key, wrong->message);
+  }
+  const auto head = config.objective->head(config.model);
+  if (root.has("model.output") && config.model.layer_types.output &&
+      !models::definition_of(head).predicts_tokens) {
+    root.report("model.output", "has no effect here, only if the model predicts tokens");
   }
 }
 

@@ -168,7 +168,8 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
     for (int64_t item = 0; item < count; ++item) {
       const auto example = data.example(0, item);
       const auto tokens = config.objective->fitted_tokens(example);
-      visitor(models::TrainingSequence{.ids = tokens, .label = example.label});
+      visitor(models::TrainingSequence{
+          .ids = tokens, .targets = example.targets, .label = example.label});
       if (item % kItemsPerReport == 0) {
         show({.activity = "reading the training data",
               .fraction = static_cast<double>(item) / static_cast<double>(count)});
@@ -177,7 +178,12 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
     }
     show({.activity = "estimating the model", .fraction = -1});
   };
-  components.model->fit({.visit = visit, .directory = config.run.directory});
+  const auto& tokenizer = *components.tokenizer;
+  components.model->fit({.visit = visit,
+                         .directory = config.run.directory,
+                         .token = [&](int64_t id) {
+                           return tokenizer.piece(static_cast<int32_t>(id));
+                         }});
   log::set_progress_line("");
 }
 

@@ -99,7 +99,7 @@ TEST(NgramModel, LogitsAreLogProbabilities) {
   EXPECT_NEAR(-logits[1][kB].item<double>(), losses[1], 1e-6);
   EXPECT_NEAR(-logits[2][kC].item<double>(), losses[2], 1e-6);
   EXPECT_TRUE(at::allclose(logits.exp().sum(1), at::ones({3})));
-  EXPECT_NEAR(model->lm_loss(states, at::tensor({kA, kB, kC}, at::kLong)).item<double>(),
+  EXPECT_NEAR(model->lm_loss(states, at::tensor({kA, kB, kC}, at::kLong), {}).item<double>(),
               losses[0] + losses[1] + losses[2], 1e-5);
 }
 

@@ -1,0 +1,343 @@
+#include "models/seq2seq_rnn.h"
+
+#include <tuple>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+
+#include "base/string_util.h"
+#include "kernels/dropout.h"
+#include "kernels/embedding.h"
+#include "kernels/recurrent.h"
+#include "kernels/to_device.h"
+#include "models/config/family.h"
+#include "models/config/layer_type_keys.h"
+#include "nn/attention/attention_recorder.h"
+#include "nn/decoding_state.h"
+#include "nn/dropout_sites.h"
+
+namespace weft::models {
+
+namespace {
+
+constexpr int64_t kAttentionLayer = 0;  // of the recorder
+
+/// C: width of the encoder's states.
+int64_t encoder_width(const ModelOptions& options, int64_t state_width) {
+  return (options.seq2seq_rnn.is_bidirectional ? 2 : 1) * state_width;
+}
+
+int64_t source_vocabulary(const ModelOptions& options) {
+  return options.decoder.source_vocabulary > 0 ? options.decoder.source_vocabulary
+                                               : options.vocabulary;
+}
+
+uint32_t layer_site(int64_t layer) {
+  return nn::site_id(layer, nn::BlockDropoutSite::kAttentionOutput);
+}
+
+/// The states of a layer in one direction, in the order of the tokens.
+at::Tensor states_of(nn::RecurrentCell& cell,
+                     const at::Tensor& x,
+                     bool is_reverse,
+                     const nn::ForwardContext& context) {
+  const auto steps = nn::time_steps_of(context.layout, is_reverse);
+  const auto before = cell.initial_state(context.layout.sequences(), x);
+  return kernels::permuted_rows(cell.states(x, before, steps, context).state, steps.places,
+                                steps.tokens);
+}
+
+/// What kernels::dropout multiplies with, in the order of computation; undefined without dropout.
+at::Tensor dropout_mask(const at::Tensor& like,
+                        int64_t width,
+                        double rate,
+                        const kernels::RngKey& key,
+                        const nn::TimeSteps& steps) {
+  if (rate == 0) {
+    return {};
+  }
+  const auto ones = at::ones({like.size(0), width}, like.options().requires_grad(false));
+  return kernels::permuted_rows(kernels::dropout(ones, rate, key), steps.tokens, steps.places);
+}
+
+at::Tensor narrowed(const at::Tensor& x, int64_t first, int64_t count) {
+  return x.defined() ? x.narrow(0, first, count) : x;
+}
+
+/// (1, L, S) of each sequence, from the steps' weights (N, S) in the order of computation.
+nn::AttentionRecorder::Weights recorded_weights(const std::vector<at::Tensor>& by_step,
+                                                const nn::TimeSteps& steps,
+                                                const nn::ForwardContext& context) {
+  const auto rows = kernels::permuted_rows(at::cat(by_step), steps.places, steps.tokens);
+  const auto& sources = context.encoder_states->layout;
+  nn::AttentionRecorder::Weights result;
+  for (int64_t b = 0; b < context.layout.sequences(); ++b) {
+    const auto first = context.layout.offsets[static_cast<std::size_t>(b)];
+    result.push_back(rows.narrow(0, first, context.layout.length(b))
+                         .narrow(1, 0, sources.length(b))
+                         .unsqueeze(0));
+  }
+  return result;
+}
+
+}  // namespace
+
+Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
+  TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
+  const auto& own = options.seq2seq_rnn;
+  const bool is_shared = options.decoder.share_encoder_decoder_embeddings;
+  source_words_ =
+      register_parameter("source_words", at::empty({source_vocabulary(options), options.dim}));
+  target_words_ = is_shared ? source_words_
+                            : register_parameter("target_words",
+                                                 at::empty({options.vocabulary, options.dim}));
+  // Only the cell knows the width of its states, which may be projected.
+  const auto state_width = own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
+  const auto encoded = encoder_width(options, state_width);
+  encoder_ = make_cells("encoder", options.layers, options.dim, encoded);
+  if (own.is_bidirectional) {
+    reverse_encoder_ = make_cells("reverse_encoder", options.layers, options.dim, encoded);
+  }
+  const auto layers = options.decoder.layers;
+  const auto bridge = [&](const std::string& name, int64_t width) {
+    return register_module(name, nn::Linear(nn::LinearOptions{encoded, width}));
+  };
+  const bool has_memory =
+      encoder_.front()->initial_state(1, at::empty({1, options.dim})).memory.defined();
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    bridges_.push_back(bridge(str_cat("bridge_", layer), state_width));
+    if (has_memory) {
+      memory_bridges_.push_back(bridge(str_cat("memory_bridge_", layer), own.hidden));
+    }
+  }
+  if (own.score) {
+    attention_ = register_module("attention", std::make_shared<nn::EncoderAttention>(
+                                                  nn::EncoderAttentionOptions{
+                                                      .query_width = state_width,
+                                                      .value_width = encoded,
+                                                      .make_score = own.score->make,
+                                                      .coverage = own.coverage}));
+  }
+  const auto fed = !own.attends_after ? encoded : own.has_input_feeding ? options.dim : 0;
+  decoder_ = make_cells("decoder", layers, options.dim + fed, state_width);
+  const auto read = own.attends_after ? encoded + state_width : state_width + options.dim + encoded;
+  const int64_t pieces = !own.attends_after && own.readout == Readout::kMaxout ? 2 : 1;
+  readout_ =
+      register_module("readout", nn::Linear(nn::LinearOptions{read, pieces * options.dim}));
+  register_output_layer(options, options.dim);
+  if (has_output_matrix(options.layer_types)) {
+    if (!options.tie_word_embeddings) {
+      output_ = register_parameter("output", at::empty({options.vocabulary, options.dim}));
+    }
+    bias_ = register_parameter("output_bias", at::empty({options.vocabulary}));
+  }
+}
+
+Seq2SeqRnn::Cells Seq2SeqRnn::make_cells(const std::string& name,
+                                         int64_t layers,
+                                         int64_t first_input,
+                                         int64_t next_input) {
+  const auto& own = options_.seq2seq_rnn;
+  Cells cells;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    cells.push_back(register_module(
+        str_cat(name, "_", layer),
+        own.cell->make({.dim = layer == 0 ? first_input : next_input, .width = own.hidden})));
+  }
+  return cells;
+}
+
+at::Tensor Seq2SeqRnn::output_weight() {
+  return output_.defined() || !has_output_matrix(options_.layer_types) ? output_ : target_words_;
+}
+
+at::Tensor Seq2SeqRnn::embedded(const at::Tensor& table,
+                                const at::Tensor& ids,
+                                const nn::ForwardContext& context,
+                                uint32_t site) const {
+  return kernels::dropout(kernels::embedding_sum(table, ids, {}, {}, {}, {}),
+                          context.rate(options_.dropout), context.rng_key(site));
+}
+
+at::Tensor Seq2SeqRnn::encode(const SourceInput& source, const nn::ForwardContext& context) {
+  auto own = context;
+  own.encoder_states = nullptr;
+  own.decoding_state = nullptr;
+  auto x = embedded(source_words_, source.ids, own, nn::site_id(nn::DropoutSite::kEmbedding));
+  for (std::size_t i = 0; i < encoder_.size(); ++i) {
+    if (i > 0) {
+      x = kernels::dropout(x, own.rate(options_.dropout),
+                           own.rng_key(layer_site(static_cast<int64_t>(i))));
+    }
+    auto states = states_of(*encoder_[i], x, /*is_reverse=*/false, own);
+    x = reverse_encoder_.empty()
+            ? states
+            : at::cat({states, states_of(*reverse_encoder_[i], x, /*is_reverse=*/true, own)}, 1);
+  }
+  return x;
+}
+
+at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layout& layout) const {
+  std::vector<int64_t> firsts(layout.offsets.begin(), layout.offsets.end() - 1);
+  std::vector<int64_t> lasts;
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    lasts.push_back(layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
+  }
+  const auto last = states.index_select(0, kernels::to_device(lasts, states.device()));
+  if (reverse_encoder_.empty()) {
+    return last;
+  }
+  const auto width = states.size(1) / 2;
+  const auto first = states.index_select(0, kernels::to_device(firsts, states.device()));
+  return at::cat({last.narrow(1, 0, width), first.narrow(1, width, width)}, 1);
+}
+
+RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
+  TORCH_CHECK(context.encoder_states != nullptr,
+              "a decoder needs the hidden states of its encoder: context.encoder_states");
+  const auto& [states, layout] = *context.encoder_states;
+  const auto read = [&] {
+    return RnnDecoderSource{
+        .attention = attention_ != nullptr ? attention_->read(states, layout)
+                                           : nn::AttentionSource{},
+        .summary = summary_of(states, layout)};
+  };
+  auto* const decoding = context.decoding_state;
+  if (decoding == nullptr) {
+    return read();
+  }
+  auto all = RnnDecoderSource::kept(*decoding);
+  if (!all.summary.defined()) {
+    all = read();
+    all.keep(*decoding);
+  }
+  return all.select(kernels::to_device(decoding->source_indices(), states.device()));
+}
+
+RnnDecoderState Seq2SeqRnn::initial_state(const RnnDecoderSource& source) {
+  const auto& own = options_.seq2seq_rnn;
+  RnnDecoderState state;
+  for (std::size_t i = 0; i < bridges_.size(); ++i) {
+    kernels::RecurrentState layer{.state = bridges_[i]->forward(source.summary).tanh(),
+                                  .memory = {}};
+    if (!memory_bridges_.empty()) {
+      layer.memory = memory_bridges_[i]->forward(source.summary).to(at::kFloat);
+    }
+    state.layers.push_back(std::move(layer));
+  }
+  if (own.has_input_feeding) {
+    state.features = source.summary.new_zeros({source.summary.size(0), options_.dim});
+  }
+  if (attention_ != nullptr) {
+    state.coverage = attention_->no_coverage(source.attention);
+  }
+  return state;
+}
+
+at::Tensor Seq2SeqRnn::run_layers(const at::Tensor& x,
+                                  RnnDecoderState& state,
+                                  const std::vector<at::Tensor>& masks,
+                                  const nn::ForwardContext& context) {
+  auto input = x;
+  for (std::size_t i = 0; i < decoder_.size(); ++i) {
+    if (i > 0 && masks[i].defined()) {
+      input = input * masks[i];
+    }
+    state.layers[i] = decoder_[i]->next(input, state.layers[i], context);
+    input = state.layers[i].state;
+  }
+  return input;
+}
+
+Seq2SeqRnn::Step Seq2SeqRnn::step(const at::Tensor& x,
+                                  const RnnDecoderSource& source,
+                                  RnnDecoderState& state,
+                                  const std::vector<at::Tensor>& masks,
+                                  const nn::ForwardContext& context) {
+  const auto& own = options_.seq2seq_rnn;
+  const auto attend = [&](const at::Tensor& query) {
+    if (attention_ == nullptr) {
+      return nn::EncoderAttention::Result{.context = source.summary, .weights = {}, .coverage = {}};
+    }
+    auto result = attention_->attend(query, source.attention, state.coverage, context);
+    state.coverage = result.coverage;
+    return result;
+  };
+  if (!own.attends_after) {
+    const auto [read, weights, coverage] = attend(state.layers.back().state);
+    const auto after = run_layers(at::cat({x, read}, 1), state, masks, context);
+    return {.inputs = at::cat({after, x, read}, 1), .weights = weights};
+  }
+  const auto after =
+      run_layers(own.has_input_feeding ? at::cat({x, state.features}, 1) : x, state, masks, context);
+  const auto [read, weights, coverage] = attend(after);
+  const auto features = readout_->forward(at::cat({read, after}, 1)).tanh();
+  if (own.has_input_feeding) {
+    state.features = features;
+  }
+  return {.inputs = features, .weights = weights};
+}
+
+at::Tensor Seq2SeqRnn::read_out(const at::Tensor& inputs) {
+  const auto& own = options_.seq2seq_rnn;
+  if (own.attends_after) {
+    return inputs;  // which are the features
+  }
+  const auto values = readout_->forward(inputs);
+  return own.readout == Readout::kMaxout
+             ? std::get<0>(values.view({-1, options_.dim, 2}).max(2))  // arXiv:1302.4389
+             : values.tanh();
+}
+
+at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& context) {
+  const auto steps = nn::time_steps_of(context.layout);
+  const auto order = kernels::to_device(steps.sequences, input.ids.device());
+  const auto source = read_source(context).select(order);
+  auto* const decoding = context.decoding_state;
+  auto state = initial_state(source);
+  if (decoding != nullptr) {
+    state.load(*decoding, steps.sequences);
+  }
+  const auto x = embedded(target_words_, input.ids, context,
+                          nn::site_id(nn::DropoutSite::kDecoderEmbedding));
+  const auto by_time = kernels::permuted_rows(x, steps.tokens, steps.places);
+  std::vector<at::Tensor> masks(decoder_.size());  // (N, H) of each layer
+  for (std::size_t i = 1; i < masks.size(); ++i) {
+    const auto site = layer_site(options_.layers + static_cast<int64_t>(i));
+    masks[i] = dropout_mask(x, decoder_[0]->state_width(), context.rate(options_.dropout),
+                            context.rng_key(site), steps);
+  }
+  std::vector<at::Tensor> inputs{};
+  std::vector<at::Tensor> weights{};
+  int64_t first = 0;
+  for (const auto count : steps.counts) {
+    auto own_masks = masks;
+    for (auto& mask : own_masks) {
+      mask = narrowed(mask, first, count);
+    }
+    auto now = state.first(count);
+    const auto output = step(by_time.narrow(0, first, count), source.first(count), now, own_masks,
+                             context);
+    inputs.push_back(output.inputs);
+    weights.push_back(output.weights);
+    if (decoding != nullptr) {  // sequences without further tokens keep their state
+      state.set_first(now);
+    } else {
+      state = std::move(now);
+    }
+    first += count;
+  }
+  if (decoding != nullptr) {
+    state.keep(*decoding, steps.sequences);
+  }
+  auto* const recorder = context.attention_recorder;
+  if (recorder != nullptr && attention_ != nullptr && recorder->records(kAttentionLayer)) {
+    recorder->add(kAttentionLayer, recorded_weights(weights, steps, context));
+  }
+  const auto features = kernels::permuted_rows(read_out(at::cat(inputs)), steps.places,
+                                               steps.tokens);
+  return kernels::dropout(features, context.rate(options_.dropout),
+                          context.rng_key(nn::site_id(nn::DropoutSite::kHead)));
+}
+
+}  // namespace weft::models

@@ -1,0 +1,33 @@
+#include "nn/attention/scored_attention.h"
+
+#include <string>
+
+#include "nn/attention/dense_core.h"
+#include "nn/attention/score_functions.h"
+#include "nn/attention/self_attention.h"
+
+namespace weft::nn {
+
+AttentionMaker read_scored_attention(config::Section& section) {
+  const auto& registry = score_functions();
+  std::string name = "additive";
+  section.read_name("score", name, registry.names(),
+                    {.help = "Score function of queries and keys.",
+                     .only_if = "type: scored",
+                     .suggests_nearest = true});
+  if (section.is_documenting()) {
+    for (const auto& definition : registry.all()) {
+      auto only = section.only_with(str_cat("score: ", definition.name));
+      definition.read(only);
+    }
+    return {};
+  }
+  return [make = registry.at(name).read(section)](const AttentionOptions& options) {
+    auto parts = dense_parts(options);
+    parts.score = make({.query_width = head_dim(options), .key_width = head_dim(options)});
+    return std::make_shared<SelfAttention>(
+        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+  };
+}
+
+}  // namespace weft::nn

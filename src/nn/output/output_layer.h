@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include "nn/component.h"
+#include "nn/forward_context.h"
+
+namespace weft::nn {
+
+/// What a model gives to every output layer.
+struct OutputOptions {
+  int64_t width = 0;       // E, of the features
+  int64_t vocabulary = 0;  // V
+};
+
+/// The output matrix of a model, for layers that use it.
+struct OutputMatrix {
+  at::Tensor weight;  // (V, E)
+  at::Tensor bias;    // (V), or undefined
+};
+
+/// The training data as an output layer sees them.
+struct TokenStatistics {
+  std::vector<int64_t> counts;                      // V: how often each token is a target
+  std::function<std::string(int64_t)> token = {};   // the text of a token
+};
+
+/// The layer between features and the probabilities of tokens, in place of a product with one
+/// matrix and a softmax over the whole vocabulary.
+class OutputLayer : public torch::nn::Module {
+ public:
+  /// Scores whose softmax gives the probabilities: (M, E) -> (M, V).
+  virtual at::Tensor logits(const at::Tensor& features, const OutputMatrix& matrix) = 0;
+  /// Sum of the losses of targets (M): an fp32 scalar, -ln p where nothing else is documented.
+  virtual at::Tensor loss(const at::Tensor& features,
+                          const at::Tensor& targets,
+                          const OutputMatrix& matrix,
+                          const ForwardContext& context) = 0;
+
+  /// Whether it is set up from the training data: fit() comes before training.
+  virtual bool needs_statistics() const { return false; }
+  /// Sets the buffers. Throws UserError, FileError.
+  virtual void fit(const TokenStatistics& /*statistics*/) {}
+  /// Called when the buffers have new values. Throws UserError for values that cannot be.
+  virtual void finish_loading() {}
+
+  // Buffers keep their dtype.
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking) override;
+  void to(torch::Dtype dtype, bool non_blocking) override;
+  using torch::nn::Module::to;
+};
+
+struct OutputDefinition {
+  using Maker = ComponentDefinition<OutputLayer, OutputOptions>::Maker;
+  using Choice = ComponentChoice<OutputLayer, OutputOptions>;
+
+  std::string_view name;
+  /// Reads the keys of this type; must also work in documentation mode. Throws config::Error.
+  Maker (*read)(config::Section& section) = nullptr;
+  /// Whether it uses the model's output matrix, which may be the word embeddings. Otherwise the
+  /// model has none.
+  bool uses_output_matrix = false;
+};
+using OutputMaker = OutputDefinition::Maker;
+using OutputChoice = OutputDefinition::Choice;
+
+/// The values of `model.output.type` beside `full`, the usual matrix.
+const Registry<OutputDefinition>& output_types();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_output(const OutputDefinition& definition);
+
+/// Binary tree of logistic regressions (Morin and Bengio, AISTATS 2005).
+OutputMaker read_hierarchical_output(config::Section& section);
+/// Softmax over classes, then over the words of a class (Goodman 2001, arXiv:cs/0108006).
+OutputMaker read_class_output(config::Section& section);
+/// Adaptive softmax (arXiv:1609.04309).
+OutputMaker read_adaptive_output(config::Section& section);
+/// Noise contrastive estimation (arXiv:1206.6426) or importance sampling (arXiv:1412.2007).
+OutputMaker read_sampled_output(config::Section& section);
+
+/// Tokens by falling count, equal ones by id.
+std::vector<int64_t> by_frequency(const std::vector<int64_t>& counts);
+
+}  // namespace weft::nn

@@ -1,0 +1,176 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include "every_head.h"
+#include "models/config/config_json.h"
+#include "models/config/family.h"
+#include "models/decoding/model_decoder.h"
+#include "models/directory.h"
+#include "models/inference.h"
+#include "nn/output/output_layer.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+
+namespace weft::models {
+namespace {
+
+struct OutputCase {
+  const char* family;
+  Head head;
+  const char* type;
+  const char* yaml;
+};
+
+void PrintTo(const OutputCase& value, std::ostream* out) {
+  *out << value.family << " " << value.type;
+}
+
+std::vector<OutputCase> output_cases() {
+  std::vector<OutputCase> cases;
+  for (const auto& [family, head] : {std::pair{"gpt2", Head::kCausalLm},
+                                     std::pair{"bert", Head::kMaskedLm},
+                                     std::pair{"t5", Head::kConditional},
+                                     std::pair{"bart", Head::kConditional},
+                                     std::pair{"feed_forward_lm", Head::kCausalLm}}) {
+    for (const auto& [type, yaml] : {std::pair{"hierarchical", "{}"},
+                                     std::pair{"class_based", "{}"},
+                                     std::pair{"adaptive", "{cutoffs: [4, 9], factor: 2}"},
+                                     std::pair{"sampled", "{samples: 8}"}}) {
+      cases.push_back({family, head, type, yaml});
+    }
+  }
+  return cases;
+}
+
+class OutputLayers : public testing::TestWithParam<OutputCase> {
+ protected:
+  static ModelOptions options() {
+    auto result = test::smallest_options(family_named(GetParam().family), GetParam().head);
+    result.decoder.width = result.width;  // as T5 has it
+    auto section = config::Document::parse(GetParam().yaml, "output").root();
+    result.layer_types.output = nn::read_component(section, nn::output_types().at(GetParam().type));
+    return result;
+  }
+
+  /// With counts of which no two are the same.
+  static std::shared_ptr<Model> fitted_model() {
+    const auto made = options();
+    auto model = make_model(made, 3);
+    const auto visit_all = [&](const auto& visit) {
+      for (int64_t token = 0; token < made.vocabulary; ++token) {
+        const std::vector<int64_t> targets(static_cast<std::size_t>((token * 7) % 20), token);
+        visit({.ids = targets, .targets = targets});
+      }
+    };
+    model->fit({.visit = visit_all, .directory = ""});
+    test::fill_parameters(*model);
+    return model;
+  }
+
+  static at::Tensor states_of(Model& model) {
+    const test::TwoSequences two(model.options());
+    auto context = two.context;
+    nn::EncoderStates encoder_states;
+    if (is_encoder_decoder(model.options())) {
+      encoder_states = {
+          .states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
+          .layout = two.context.layout};
+      context.encoder_states = &encoder_states;
+    }
+    return model.hidden(two.input, context);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, OutputLayers, testing::ValuesIn(output_cases()));
+
+TEST_P(OutputLayers, AreStoredWithTheModel) {
+  const auto model = fitted_model();
+  const test::Folder folder;
+  save_model(folder.path(), *model, formats::DType::kF32);
+  auto options = read_model_config(folder.path());
+  EXPECT_EQ(options.layer_types, model->options().layer_types);
+  const auto loaded = load_model(folder.path(), options, 9);
+  EXPECT_TRUE(loaded.missing_keys.empty());
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
+  const auto logits = model->lm_logits(states_of(*model));
+  EXPECT_TRUE(at::equal(loaded.model->lm_logits(states_of(*loaded.model)), logits));
+  const auto fresh = make_model(options, 3);
+  test::fill_parameters(*fresh);
+  const bool is_by_count = std::string(GetParam().type) != "sampled";
+  EXPECT_EQ(at::equal(fresh->lm_logits(states_of(*fresh)), logits), !is_by_count);
+}
+
+TEST_P(OutputLayers, HaveTheirOwnWeightsOrTheOutputMatrix) {
+  const auto model = fitted_model();
+  const auto plain = [&] {
+    auto options = model->options();
+    options.layer_types.output.reset();
+    return make_model(options, 3);
+  }();
+  const auto vocabulary = model->options().vocabulary;
+  const auto tables_of = [&](const Model& of) {
+    int64_t count = 0;
+    for (const auto& parameter : of.named_parameters()) {
+      count += parameter.key().starts_with("output_layer.") ? 0 : 1;
+    }
+    return count;
+  };
+  const bool uses_matrix = nn::output_types().at(GetParam().type).uses_output_matrix;
+  EXPECT_EQ(model->output_weight().defined(), uses_matrix);
+  if (uses_matrix) {
+    EXPECT_EQ(model->output_weight().size(0), vocabulary);
+    EXPECT_EQ(tables_of(*model), tables_of(*plain));
+  } else {
+    EXPECT_LE(tables_of(*model), tables_of(*plain));
+  }
+}
+
+TEST_P(OutputLayers, SmoothedLossSpreadsProbabilityOverAllTokens) {
+  const auto model = fitted_model();
+  const auto states = states_of(*model).detach();
+  const auto targets = at::arange(states.size(0));
+  const auto context = test::TwoSequences(model->options()).context;
+  const auto log_p = at::log_softmax(model->lm_logits(states), 1);
+  const auto sharp = model->lm_loss(states, targets, context);
+  const auto smooth = model->lm_loss(states, targets, context, 0.1);
+  EXPECT_TRUE(test::near(smooth, 0.9 * sharp - 0.1 * log_p.mean(1).sum(), 1e-4));
+  if (std::string(GetParam().type) != "sampled") {
+    EXPECT_TRUE(test::near(sharp, -log_p.gather(1, targets.unsqueeze(1)).sum(), 1e-4));
+  }
+}
+
+TEST_P(OutputLayers, PredictTheSameInDecoding) {
+  const auto model = fitted_model();
+  if (!generates(model->options())) {
+    return;
+  }
+  const test::TwoSequences two(model->options());
+  const std::vector<int64_t> tokens = {3, 5, 6};
+  const bool has_source = is_encoder_decoder(model->options());
+  const std::vector<Prompt> prompts = {
+      {.tokens = tokens,
+       .source = has_source ? std::vector<int64_t>{5, 6, 2} : std::vector<int64_t>{}}};
+  auto context = test::context_of({0, 3});
+  nn::EncoderStates encoder_states;
+  if (has_source) {
+    encoder_states = {.states = model->encode(
+                          {.ids = at::tensor(prompts[0].source, at::kLong), .patches = {}},
+                          test::context_of({0, 3})),
+                      .layout = test::context_of({0, 3}).layout};
+    context.encoder_states = &encoder_states;
+  }
+  const auto expected =
+      model->lm_logits(model->hidden({.ids = at::tensor(tokens, at::kLong)}, context))[2];
+  prepare_for_inference(*model, {.device = at::kCPU, .type = at::kFloat});
+  const auto output = prepare_for_decoding(*model);
+  ModelDecoder decoder(*model, output, prompts);
+  EXPECT_TRUE(test::near(decoder.first()[0], expected, 1e-4));
+}
+
+}  // namespace
+}  // namespace weft::models

@@ -1,0 +1,356 @@
+#include "models/seq2seq_rnn.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "models/config/family_definition.h"
+#include "models/decoding/model_decoder.h"
+#include "models/decoding/search.h"
+#include "models/directory.h"
+#include "models/encoder_decoder_parts.h"
+#include "models/inference.h"
+#include "nn/attention/attention_recorder.h"
+#include "support/context.h"
+#include "support/folder.h"
+#include "support/tensors.h"
+
+namespace weft::models {
+namespace {
+
+ModelOptions rnn_options(const std::string& keys) {
+  const auto yaml = "model: {type: seq2seq_rnn, dim: 6, dropout: 0, " + keys + "}";
+  auto root = config::Document::parse(yaml, "test.yaml").root();
+  auto section = root.section("model", {.help = ""});
+  auto options = read_model_options(section);
+  options.head = Head::kConditional;
+  options.vocabulary = 15;
+  options.pad_id = 0;
+  options.eos_id = 1;
+  set_decoding_ids(options);
+  return options;
+}
+
+std::shared_ptr<Model> rnn_model(const std::string& keys) {
+  auto model = make_model(rnn_options(keys), 1);
+  test::fill_parameters(*model, 0.6);
+  return model;
+}
+
+const std::vector<int64_t> kSources = {5, 6, 7, 1, 8, 1, 9, 10, 11, 12, 1};
+const std::vector<int64_t> kSourceOffsets = {0, 4, 6, 11};
+const std::vector<int64_t> kTargets = {0, 3, 4, 0, 5, 6, 7, 8, 0};
+const std::vector<int64_t> kTargetOffsets = {0, 3, 8, 9};
+
+struct Pairs {
+  std::vector<int64_t> sources = kSources;
+  std::vector<int64_t> source_offsets = kSourceOffsets;
+  std::vector<int64_t> targets = kTargets;
+  std::vector<int64_t> target_offsets = kTargetOffsets;
+
+  /// The pair at `index` alone.
+  Pairs alone(std::size_t index) const {
+    const auto part = [&](const std::vector<int64_t>& ids, const std::vector<int64_t>& offsets) {
+      return std::vector<int64_t>(ids.begin() + offsets[index], ids.begin() + offsets[index + 1]);
+    };
+    Pairs result{.sources = part(sources, source_offsets),
+                 .targets = part(targets, target_offsets)};
+    result.source_offsets = {0, static_cast<int64_t>(result.sources.size())};
+    result.target_offsets = {0, static_cast<int64_t>(result.targets.size())};
+    return result;
+  }
+};
+
+at::Tensor features_of(Model& model,
+                       const Pairs& pairs = {},
+                       nn::AttentionRecorder* recorder = nullptr) {
+  const auto reading = test::context_of(pairs.source_offsets);
+  const nn::EncoderStates encoder_states{
+      .states = model.encode({.ids = at::tensor(pairs.sources, at::kLong), .patches = {}}, reading),
+      .layout = reading.layout};
+  auto writing = test::context_of(pairs.target_offsets);
+  writing.encoder_states = &encoder_states;
+  writing.attention_recorder = recorder;
+  return model.hidden({.ids = at::tensor(pairs.targets, at::kLong)}, writing);
+}
+
+class Seq2SeqRnns : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Variants,
+    Seq2SeqRnns,
+    testing::Values(
+        "recurrent: {width: 5}, attention: {score: additive, width: 4}",
+        "recurrent: {width: 5}, attention: {score: none}",
+        "recurrent: {width: 5, bidirectional: false}, attention: {score: none}, readout: tanh",
+        "recurrent: {cell: lstm, width: 5}, layers: 2, attention: {score: general}",
+        "recurrent: {cell: lstm, width: 5, projection: 3}, attention: {coverage: sum}",
+        "recurrent: {cell: rnn, width: 5}, attention: {coverage: fertility}",
+        "recurrent: {width: 5, bidirectional: false}, layers: 2, decoder: {layers: 1}, "
+        "attention: {score: dot, when: after}",
+        "recurrent: {cell: lstm, width: 5, bidirectional: false}, layers: 2, "
+        "attention: {score: scaled_dot, when: after, input_feeding: true}",
+        "recurrent: {width: 5}, attention: {score: location, positions: 9}, "
+        "tie_word_embeddings: false, share_encoder_decoder_embeddings: false",
+        "recurrent: {width: 5}, attention: {when: after, input_feeding: true, coverage: sum}, "
+        "output: {type: hierarchical}"));
+
+TEST_P(Seq2SeqRnns, ComputeEachPairAsIfItWereAlone) {
+  const auto model = rnn_model(GetParam());
+  const auto together = features_of(*model);
+  for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
+    EXPECT_TRUE(test::near(together.slice(0, kTargetOffsets[i], kTargetOffsets[i + 1]),
+                           features_of(*model, Pairs().alone(i)), 1e-6))
+        << i;
+  }
+}
+
+TEST_P(Seq2SeqRnns, ReadTheWholeSourceAndThePastOfTheTarget) {
+  const auto model = rnn_model(GetParam());
+  const auto before = features_of(*model);
+  Pairs changed;
+  changed.targets[2] = 9;  // the last token of the first target
+  const auto after = features_of(*model, changed);
+  EXPECT_TRUE(test::near(before.slice(0, 0, 2), after.slice(0, 0, 2), 1e-7));
+  EXPECT_FALSE(test::near(before[2], after[2], 1e-4));
+  EXPECT_TRUE(test::near(before.slice(0, 3), after.slice(0, 3), 1e-7));
+  changed = {};
+  changed.sources[1] = 12;
+  const auto other = features_of(*model, changed);
+  EXPECT_FALSE(test::near(before[0], other[0], 1e-6));
+  EXPECT_TRUE(test::near(before.slice(0, 3), other.slice(0, 3), 1e-7));
+}
+
+TEST_P(Seq2SeqRnns, DecodeTokenByTokenAsTheyReadATarget) {
+  const at::NoGradGuard guard;
+  const auto model = rnn_model(GetParam());
+  std::vector<Prompt> prompts;
+  for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
+    const auto pair = Pairs().alone(i);
+    prompts.push_back({.tokens = {pair.targets.begin(), pair.targets.begin() + 1},
+                       .source = pair.sources});
+  }
+  const auto last_logits = [&](const std::vector<std::vector<int64_t>>& targets,
+                               const std::vector<int64_t>& sources) {
+    std::vector<at::Tensor> rows;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      auto pair = Pairs().alone(static_cast<std::size_t>(sources[i]));
+      pair.targets = targets[i];
+      pair.target_offsets = {0, static_cast<int64_t>(targets[i].size())};
+      rows.push_back(model->lm_logits(features_of(*model, pair))[-1]);
+    }
+    return at::stack(rows);
+  };
+  const auto output = prepare_for_decoding(*model);
+  ModelDecoder decoder(*model, output, prompts);
+  EXPECT_TRUE(test::near(decoder.first(), last_logits({{0}, {0}, {0}}, {0, 1, 2}), 1e-5));
+  // Two beams of the last source, one of the first.
+  EXPECT_TRUE(test::near(decoder.next({2, 2, 0}, {4, 5, 6}),
+                         last_logits({{0, 4}, {0, 5}, {0, 6}}, {2, 2, 0}), 1e-5));
+  EXPECT_TRUE(test::near(decoder.next({1, 2}, {7, 8}),
+                         last_logits({{0, 5, 7}, {0, 6, 8}}, {2, 0}), 1e-5));
+}
+
+TEST_P(Seq2SeqRnns, AreStoredWithTheirOptions) {
+  const auto model = rnn_model(GetParam());
+  const test::Folder folder;
+  save_model(folder.path(), *model, formats::DType::kF32);
+  const auto options = read_model_config(folder.path());
+  EXPECT_EQ(options.seq2seq_rnn, model->options().seq2seq_rnn);
+  const auto loaded = load_model(folder.path(), options, 9);
+  EXPECT_TRUE(loaded.missing_keys.empty());
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
+  EXPECT_TRUE(at::equal(features_of(*loaded.model), features_of(*model)));
+}
+
+TEST_P(Seq2SeqRnns, RecordAlignments) {
+  const auto model = rnn_model(GetParam());
+  nn::AttentionRecorder recorder({0});
+  features_of(*model, {}, &recorder);
+  if (!model->options().seq2seq_rnn.score) {
+    EXPECT_TRUE(recorder.layers().empty());
+    return;
+  }
+  const auto& weights = recorder.layers().at(0);
+  ASSERT_EQ(weights.size(), 3U);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto pair = Pairs().alone(i);
+    EXPECT_EQ(weights[i].sizes(),
+              (std::vector<int64_t>{1, static_cast<int64_t>(pair.targets.size()),
+                                    static_cast<int64_t>(pair.sources.size())}));
+    EXPECT_TRUE(test::near(weights[i].sum(2), at::ones({1, weights[i].size(1)})));
+  }
+}
+
+TEST_P(Seq2SeqRnns, HaveAGradientForEveryParameter) {
+  const auto model = rnn_model(GetParam());
+  const auto features = features_of(*model);
+  const auto targets = at::arange(features.size(0)) + 3;
+  model->lm_loss(features, targets, {}).backward();
+  for (const auto& parameter : model->named_parameters()) {
+    ASSERT_TRUE(parameter->grad().defined()) << parameter.key();
+    EXPECT_GT(parameter->grad().abs().max().item<double>(), 0) << parameter.key();
+  }
+}
+
+/// The equations of the header, one pair and one step at a time.
+at::Tensor reference_features(Model& model, const Pairs& pair) {
+  const auto p = model.named_parameters();
+  const auto linear = [&](const std::string& name, const at::Tensor& x) {
+    const auto y = at::mv(p[name + ".weight"], x);
+    const auto* bias = p.find(name + ".bias");
+    return bias == nullptr ? y : y + *bias;
+  };
+  const auto gru = [&](const std::string& name, const at::Tensor& x, const at::Tensor& h) {
+    const auto from_x = linear(name + ".input", x).chunk(3);
+    const auto from_h = linear(name + ".hidden", h).chunk(3);
+    const auto reset = at::sigmoid(from_x[0] + from_h[0]);
+    const auto update = at::sigmoid(from_x[1] + from_h[1]);
+    return (1 - update) * at::tanh(from_x[2] + reset * from_h[2]) + update * h;
+  };
+  const auto length = pair.sources.size();
+  std::vector<at::Tensor> forward(length);
+  std::vector<at::Tensor> backward(length);
+  auto h = at::zeros({5});
+  for (std::size_t j = 0; j < length; ++j) {
+    h = forward[j] = gru("encoder_0", p["source_words"][pair.sources[j]], h);
+  }
+  h = at::zeros({5});
+  for (auto j = length; j-- > 0;) {
+    h = backward[j] = gru("reverse_encoder_0", p["source_words"][pair.sources[j]], h);
+  }
+  std::vector<at::Tensor> states;
+  for (std::size_t j = 0; j < length; ++j) {
+    states.push_back(at::cat({forward[j], backward[j]}));
+  }
+  auto s = at::tanh(linear("bridge_0", at::cat({forward.back(), backward.front()})));
+  std::vector<at::Tensor> rows;
+  for (const auto token : pair.targets) {
+    std::vector<at::Tensor> scores;
+    for (const auto& state : states) {
+      scores.push_back(at::dot(p["attention.score.vector"][0],
+                               at::tanh(linear("attention.score.query", s) +
+                                        linear("attention.score.key", state))));
+    }
+    const auto weights = at::softmax(at::stack(scores), 0);
+    const auto context = at::matmul(weights, at::stack(states));
+    const auto y = p["source_words"][token];
+    s = gru("decoder_0", at::cat({y, context}), s);
+    rows.push_back(
+        std::get<0>(linear("readout", at::cat({s, y, context})).view({-1, 2}).max(1)));
+  }
+  return at::stack(rows);
+}
+
+TEST(Seq2SeqRnn, ComputesTheEquationsOfBahdanauEtAl) {
+  const auto model = rnn_model("recurrent: {width: 5}, attention: {score: additive, width: 4}");
+  const auto found = features_of(*model);
+  for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
+    EXPECT_TRUE(test::near(found.slice(0, kTargetOffsets[i], kTargetOffsets[i + 1]),
+                           reference_features(*model, Pairs().alone(i)), 1e-5))
+        << i;
+  }
+}
+
+/// Sets the same values for the parameters that both have.
+void copy_common_parameters(Model& from, Model& to) {
+  const at::NoGradGuard guard;
+  const auto source = from.named_parameters();
+  for (auto& parameter : to.named_parameters()) {
+    if (const auto* same = source.find(parameter.key())) {
+      parameter.value().copy_(*same);
+    }
+  }
+}
+
+TEST(Seq2SeqRnn, AttentionToASingleTokenIsTheSummaryOfTheSource) {
+  const auto attention = rnn_model("recurrent: {width: 5}");
+  const auto none = rnn_model("recurrent: {width: 5}, attention: {score: none}");
+  copy_common_parameters(*attention, *none);
+  const Pairs single{
+      .sources = {7}, .source_offsets = {0, 1}, .targets = {0, 3, 4}, .target_offsets = {0, 3}};
+  EXPECT_TRUE(test::near(features_of(*attention, single), features_of(*none, single), 1e-6));
+  EXPECT_FALSE(test::near(features_of(*attention), features_of(*none), 1e-4));
+}
+
+TEST(Seq2SeqRnn, WithZeroScoresTheContextIsTheMean) {
+  const auto model = rnn_model("recurrent: {width: 5}, attention: {when: after}");
+  {
+    const at::NoGradGuard guard;
+    model->named_parameters()["attention.score.vector"].zero_();
+  }
+  nn::AttentionRecorder recorder({0});
+  features_of(*model, {}, &recorder);
+  for (const auto& weights : recorder.layers().at(0)) {
+    EXPECT_TRUE(test::near(weights, at::full_like(weights, 1.0 / weights.size(2)), 1e-6));
+  }
+}
+
+TEST(Seq2SeqRnn, CoverageWithoutWeightsIsNoCoverage) {
+  const auto none = rnn_model("recurrent: {width: 5}");
+  for (const auto* kind : {"sum", "fertility"}) {
+    const auto model =
+        rnn_model("recurrent: {width: 5}, attention: {coverage: " + std::string(kind) + "}");
+    copy_common_parameters(*none, *model);
+    EXPECT_FALSE(test::near(features_of(*model), features_of(*none), 1e-4)) << kind;
+    const at::NoGradGuard guard;
+    model->named_parameters()["attention.coverage"].zero_();
+    EXPECT_TRUE(test::near(features_of(*model), features_of(*none), 1e-6)) << kind;
+  }
+}
+
+TEST(Seq2SeqRnn, DropoutDoesNotDependOnTheMicroBatches) {
+  auto options = rnn_options("recurrent: {width: 5}, layers: 2");
+  options.dropout = 0.5;
+  const auto model = make_model(options, 1);
+  test::fill_parameters(*model, 0.6);
+  const auto training_features = [&](const Pairs& pairs, std::size_t earlier) {
+    auto reading = test::context_of(pairs.source_offsets);
+    reading.is_training = true;
+    reading.seed = 5;
+    auto writing = test::context_of(pairs.target_offsets);
+    writing.is_training = true;
+    writing.seed = 5;
+    reading.first_row = kSourceOffsets[earlier];
+    writing.first_row = kTargetOffsets[earlier];
+    reading.first_sequence = writing.first_sequence = static_cast<int64_t>(earlier);
+    const nn::EncoderStates encoder_states{
+        .states =
+            model->encode({.ids = at::tensor(pairs.sources, at::kLong), .patches = {}}, reading),
+        .layout = reading.layout};
+    writing.encoder_states = &encoder_states;
+    return model->hidden({.ids = at::tensor(pairs.targets, at::kLong)}, writing);
+  };
+  const auto together = training_features({}, 0);
+  EXPECT_FALSE(test::near(together, features_of(*model), 1e-3));
+  for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
+    EXPECT_TRUE(test::near(together.slice(0, kTargetOffsets[i], kTargetOffsets[i + 1]),
+                           training_features(Pairs().alone(i), i), 1e-6))
+        << i;
+  }
+}
+
+TEST(Seq2SeqRnn, RefusesCombinationsThatHaveNoMeaning) {
+  for (const auto& [keys, message] : std::vector<std::pair<const char*, const char*>>{
+           {"attention: {input_feeding: true}", "only with when: after"},
+           {"attention: {score: none, when: after}", "after has no effect with score: none"},
+           {"attention: {score: general, coverage: sum}", "only possible with score: additive"},
+           {"attention: {score: dot}", "use general, or recurrent.bidirectional: false"},
+           {"attention: {when: after}, readout: tanh", "has no effect with attention.when"}}) {
+    try {
+      rnn_options(keys);
+      ADD_FAILURE() << keys;
+    } catch (const config::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::models
