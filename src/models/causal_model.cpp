@@ -74,6 +74,7 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
       make_positions(options, {.heads = options.heads, .is_causal = true});
   embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
   layers_ = register_module("layers", nn::Stack(stack));
+  register_pooling();
   const auto& head = head_of(options);
   if (head.predicts_tokens) {
     register_output_layer(options, options.dim);
@@ -87,6 +88,13 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
     output_ = register_module(
         "head",
         nn::Linear(nn::LinearOptions{options.dim, head_outputs(options), head.classifies_tokens}));
+  }
+}
+
+void CausalModel::register_pooling() {
+  if (head_of(options_).classifies_sequences && options_.layer_types.pooling) {
+    pooling_ =
+        register_module("pooling", options_.layer_types.pooling->make({.dim = options_.dim}));
   }
 }
 
@@ -130,11 +138,13 @@ at::Tensor CausalModel::logits_of(const at::Tensor& rows, const nn::ForwardConte
 at::Tensor CausalModel::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
-  return logits_of(nn::RowSelection::last_tokens(context).select(hidden), context);
+  return logits_of(pooling_ != nullptr ? pooling_->forward(hidden, context)
+                                       : nn::RowSelection::last_tokens(context).select(hidden),
+                   context);
 }
 
 at::Tensor CausalModel::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (!head_of(options_).classifies_sequences) {
+  if (!head_of(options_).classifies_sequences || pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::last_tokens(context)),

@@ -3,6 +3,7 @@
 #include "models/model.h"
 #include "nn/embeddings.h"
 #include "nn/linear.h"
+#include "nn/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {
@@ -28,13 +29,15 @@ class CausalModel : public Model {
   at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 
  private:
+  void register_pooling();
   /// Logits (B, C) of the last tokens' states (B, D).
   at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
 
   ModelOptions options_;
   nn::Embeddings embeddings_{nullptr};
   nn::Stack layers_{nullptr};
-  nn::Linear output_{nullptr};  // "head": untied output matrix, or classifier
+  std::shared_ptr<nn::SequencePooling> pooling_;  // null: the last token
+  nn::Linear output_{nullptr};                    // "head": untied output matrix, or classifier
 };
 
 }  // namespace weft::models

@@ -102,6 +102,10 @@ void Encoder::register_head() {
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));
   }
+  if (head.classifies_sequences && options_.layer_types.pooling) {
+    pooling_ =
+        register_module("pooling", options_.layer_types.pooling->make({.dim = options_.dim}));
+  }
   if (head.predicts_next_sentence) {
     next_sentence_ = register_module(
         "next_sentence", nn::Linear(nn::LinearOptions{options_.dim, head.fixed_outputs}));
@@ -161,6 +165,9 @@ at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
+  if (pooling_ != nullptr) {
+    return logits_of(pooling_->forward(hidden, context), context);
+  }
   if (!options_.uses_mean_pooling) {
     return logits_of(nn::first_tokens(hidden, context.layout), context);
   }
@@ -170,7 +177,8 @@ at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardCont
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (!head_of(options_).classifies_sequences || options_.uses_mean_pooling) {
+  if (!head_of(options_).classifies_sequences || options_.uses_mean_pooling ||
+      pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::first_tokens(context)),

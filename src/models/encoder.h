@@ -4,6 +4,7 @@
 #include "models/model.h"
 #include "nn/embeddings.h"
 #include "nn/pooling.h"
+#include "nn/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {
@@ -43,6 +44,7 @@ class Encoder : public Model {
   nn::Embeddings embeddings_{nullptr};
   nn::Linear projection_{nullptr};  // for embeddings that are narrower than the stack
   nn::Stack layers_{nullptr};
+  std::shared_ptr<nn::SequencePooling> pooling_;     // null: as in the family
   nn::Pooler pooler_{nullptr};                       // only where the head reads it
   MlmHead mlm_head_{nullptr};                        // "head" that predicts tokens
   ClassificationHead classification_head_{nullptr};  // "head" of those that classify

@@ -29,9 +29,8 @@ bool is_tied(const ModelOptions& options) {
 
 /// The last `size` tokens before each sequence of the batch: (B, c), or undefined.
 at::Tensor kept_contexts(const nn::ForwardContext& context) {
-  return context.decoding_state != nullptr
-             ? context.decoding_state->sequence_tensor(0, kContext)
-             : at::Tensor();
+  return context.decoding_state != nullptr ? context.decoding_state->sequence_tensor(0, kContext)
+                                           : at::Tensor();
 }
 
 }  // namespace
@@ -47,9 +46,9 @@ FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
   const auto width = feed_forward_lm_features(options);
   words_ = register_parameter("words", at::empty({options.vocabulary, options.dim}));
   if (own.hidden > 0) {
-    hidden_ = register_module(
-        "hidden", nn::Linear(nn::LinearOptions{own.context * options.dim, own.hidden,
-                                               /*has_bias=*/!is_bilinear(options)}));
+    hidden_ = register_module("hidden",
+                              nn::Linear(nn::LinearOptions{own.context * options.dim, own.hidden,
+                                                           /*has_bias=*/!is_bilinear(options)}));
   }
   register_output_layer(options, width);
   if (!has_output_matrix(options.layer_types)) {

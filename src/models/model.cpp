@@ -20,8 +20,8 @@ at::Device Model::device() const {
 
 void Model::register_output_layer(const ModelOptions& options, int64_t width) {
   if (const auto& type = options.layer_types.output) {
-    output_layer_ = register_module(
-        "output_layer", type->make({.width = width, .vocabulary = options.vocabulary}));
+    output_layer_ = register_module("output_layer",
+                                    type->make({.width = width, .vocabulary = options.vocabulary}));
   }
 }
 
@@ -85,13 +85,12 @@ at::Tensor Model::lm_loss(const at::Tensor& states,
   if (output_layer_ != nullptr) {
     const auto matrix = output_matrix();
     const auto loss = output_layer_->loss(features, targets, matrix, context);
-    return smoothing > 0
-               ? (1 - smoothing) * loss -
-                     smoothing * at::log_softmax(output_layer_->logits(features, matrix), 1,
-                                                 at::kFloat)
-                                     .mean(1)
-                                     .sum()
-               : loss;
+    return smoothing > 0 ? (1 - smoothing) * loss -
+                               smoothing * at::log_softmax(output_layer_->logits(features, matrix),
+                                                           1, at::kFloat)
+                                               .mean(1)
+                                               .sum()
+                         : loss;
   }
   const auto loss =
       kernels::linear_cross_entropy(features, output_weight(), output_bias(), targets);

@@ -44,7 +44,7 @@ struct TrainingSequence {
 struct TrainingSequences {
   /// Calls the visitor for each, in order.
   std::function<void(const std::function<void(const TrainingSequence&)>&)> visit;
-  std::string directory;  // of temporary files
+  std::string directory;                           // of temporary files
   std::function<std::string(int64_t)> token = {};  // the text of a token
 };
 

@@ -88,9 +88,9 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
   const bool is_shared = options.decoder.share_encoder_decoder_embeddings;
   source_words_ =
       register_parameter("source_words", at::empty({source_vocabulary(options), options.dim}));
-  target_words_ = is_shared ? source_words_
-                            : register_parameter("target_words",
-                                                 at::empty({options.vocabulary, options.dim}));
+  target_words_ =
+      is_shared ? source_words_
+                : register_parameter("target_words", at::empty({options.vocabulary, options.dim}));
   // Only the cell knows the width of its states, which may be projected.
   const auto state_width = own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
   const auto encoded = encoder_width(options, state_width);
@@ -111,19 +111,18 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
     }
   }
   if (own.score) {
-    attention_ = register_module("attention", std::make_shared<nn::EncoderAttention>(
-                                                  nn::EncoderAttentionOptions{
-                                                      .query_width = state_width,
-                                                      .value_width = encoded,
-                                                      .make_score = own.score->make,
-                                                      .coverage = own.coverage}));
+    attention_ =
+        register_module("attention", std::make_shared<nn::EncoderAttention>(
+                                         nn::EncoderAttentionOptions{.query_width = state_width,
+                                                                     .value_width = encoded,
+                                                                     .make_score = own.score->make,
+                                                                     .coverage = own.coverage}));
   }
   const auto fed = !own.attends_after ? encoded : own.has_input_feeding ? options.dim : 0;
   decoder_ = make_cells("decoder", layers, options.dim + fed, state_width);
   const auto read = own.attends_after ? encoded + state_width : state_width + options.dim + encoded;
   const int64_t pieces = !own.attends_after && own.readout == Readout::kMaxout ? 2 : 1;
-  readout_ =
-      register_module("readout", nn::Linear(nn::LinearOptions{read, pieces * options.dim}));
+  readout_ = register_module("readout", nn::Linear(nn::LinearOptions{read, pieces * options.dim}));
   register_output_layer(options, options.dim);
   if (has_output_matrix(options.layer_types)) {
     if (!options.tie_word_embeddings) {
@@ -197,10 +196,9 @@ RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
               "a decoder needs the hidden states of its encoder: context.encoder_states");
   const auto& [states, layout] = *context.encoder_states;
   const auto read = [&] {
-    return RnnDecoderSource{
-        .attention = attention_ != nullptr ? attention_->read(states, layout)
-                                           : nn::AttentionSource{},
-        .summary = summary_of(states, layout)};
+    return RnnDecoderSource{.attention = attention_ != nullptr ? attention_->read(states, layout)
+                                                               : nn::AttentionSource{},
+                            .summary = summary_of(states, layout)};
   };
   auto* const decoding = context.decoding_state;
   if (decoding == nullptr) {
@@ -268,8 +266,8 @@ Seq2SeqRnn::Step Seq2SeqRnn::step(const at::Tensor& x,
     const auto after = run_layers(at::cat({x, read}, 1), state, masks, context);
     return {.inputs = at::cat({after, x, read}, 1), .weights = weights};
   }
-  const auto after =
-      run_layers(own.has_input_feeding ? at::cat({x, state.features}, 1) : x, state, masks, context);
+  const auto after = run_layers(own.has_input_feeding ? at::cat({x, state.features}, 1) : x, state,
+                                masks, context);
   const auto [read, weights, coverage] = attend(after);
   const auto features = readout_->forward(at::cat({read, after}, 1)).tanh();
   if (own.has_input_feeding) {
@@ -298,8 +296,8 @@ at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& 
   if (decoding != nullptr) {
     state.load(*decoding, steps.sequences);
   }
-  const auto x = embedded(target_words_, input.ids, context,
-                          nn::site_id(nn::DropoutSite::kDecoderEmbedding));
+  const auto x =
+      embedded(target_words_, input.ids, context, nn::site_id(nn::DropoutSite::kDecoderEmbedding));
   const auto by_time = kernels::permuted_rows(x, steps.tokens, steps.places);
   std::vector<at::Tensor> masks(decoder_.size());  // (N, H) of each layer
   for (std::size_t i = 1; i < masks.size(); ++i) {
@@ -316,8 +314,8 @@ at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& 
       mask = narrowed(mask, first, count);
     }
     auto now = state.first(count);
-    const auto output = step(by_time.narrow(0, first, count), source.first(count), now, own_masks,
-                             context);
+    const auto output =
+        step(by_time.narrow(0, first, count), source.first(count), now, own_masks, context);
     inputs.push_back(output.inputs);
     weights.push_back(output.weights);
     if (decoding != nullptr) {  // sequences without further tokens keep their state
@@ -334,8 +332,8 @@ at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& 
   if (recorder != nullptr && attention_ != nullptr && recorder->records(kAttentionLayer)) {
     recorder->add(kAttentionLayer, recorded_weights(weights, steps, context));
   }
-  const auto features = kernels::permuted_rows(read_out(at::cat(inputs)), steps.places,
-                                               steps.tokens);
+  const auto features =
+      kernels::permuted_rows(read_out(at::cat(inputs)), steps.places, steps.tokens);
   return kernels::dropout(features, context.rate(options_.dropout),
                           context.rng_key(nn::site_id(nn::DropoutSite::kHead)));
 }

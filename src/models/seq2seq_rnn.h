@@ -50,7 +50,10 @@ class Seq2SeqRnn : public Model {
     at::Tensor weights;  // (b, S), undefined without attention
   };
 
-  Cells make_cells(const std::string& name, int64_t layers, int64_t first_input, int64_t next_input);
+  Cells make_cells(const std::string& name,
+                   int64_t layers,
+                   int64_t first_input,
+                   int64_t next_input);
 
   at::Tensor embedded(const at::Tensor& table,
                       const at::Tensor& ids,
@@ -75,9 +78,9 @@ class Seq2SeqRnn : public Model {
   at::Tensor source_words_;  // (V, D)
   at::Tensor target_words_;  // (V, D), may be the same
   Cells encoder_;
-  Cells reverse_encoder_;  // empty unless bidirectional
-  std::vector<nn::Linear> bridges_;         // C -> H, of each decoder layer
-  std::vector<nn::Linear> memory_bridges_;  // of cells with a memory
+  Cells reverse_encoder_;                            // empty unless bidirectional
+  std::vector<nn::Linear> bridges_;                  // C -> H, of each decoder layer
+  std::vector<nn::Linear> memory_bridges_;           // of cells with a memory
   std::shared_ptr<nn::EncoderAttention> attention_;  // null without attention
   Cells decoder_;
   nn::Linear readout_{nullptr};

@@ -23,9 +23,8 @@ std::optional<Incompatibility> ConditionalLmObjective::incompatibility(
 std::vector<at::Tensor> ConditionalLmObjective::losses(models::Model& model,
                                                        const data::Batch& batch,
                                                        const nn::ForwardContext& context) const {
-  return {
-      token_loss(model, batching::target_states(model, batch, context), batch, context,
-                 label_smoothing_)};
+  return {token_loss(model, batching::target_states(model, batch, context), batch, context,
+                     label_smoothing_)};
 }
 
 std::unique_ptr<Evaluation> ConditionalLmObjective::evaluation() const {

@@ -67,6 +67,9 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     if (!size.empty() && std::stoi(size) > 320) {
       options += " --set tokenizer.vocab_size=320";
     }
+    if (text_at(recipe, "model.output.type") == "adaptive") {
+      options += " --set model.output.cutoffs='[10, 20]'";
+    }
     return options;
   }
 

@@ -1,3 +1,5 @@
+#include "nn/output/output_layer.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +14,6 @@
 #include "models/decoding/model_decoder.h"
 #include "models/directory.h"
 #include "models/inference.h"
-#include "nn/output/output_layer.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 
@@ -32,15 +33,14 @@ void PrintTo(const OutputCase& value, std::ostream* out) {
 
 std::vector<OutputCase> output_cases() {
   std::vector<OutputCase> cases;
-  for (const auto& [family, head] : {std::pair{"gpt2", Head::kCausalLm},
-                                     std::pair{"bert", Head::kMaskedLm},
-                                     std::pair{"t5", Head::kConditional},
-                                     std::pair{"bart", Head::kConditional},
-                                     std::pair{"feed_forward_lm", Head::kCausalLm}}) {
-    for (const auto& [type, yaml] : {std::pair{"hierarchical", "{}"},
-                                     std::pair{"class_based", "{}"},
-                                     std::pair{"adaptive", "{cutoffs: [4, 9], factor: 2}"},
-                                     std::pair{"sampled", "{samples: 8}"}}) {
+  for (const auto& [family, head] :
+       {std::pair{"gpt2", Head::kCausalLm}, std::pair{"bert", Head::kMaskedLm},
+        std::pair{"t5", Head::kConditional}, std::pair{"bart", Head::kConditional},
+        std::pair{"feed_forward_lm", Head::kCausalLm}}) {
+    for (const auto& [type, yaml] :
+         {std::pair{"hierarchical", "{}"}, std::pair{"class_based", "{}"},
+          std::pair{"adaptive", "{cutoffs: [4, 9], factor: 2}"},
+          std::pair{"sampled", "{samples: 8}"}}) {
       cases.push_back({family, head, type, yaml});
     }
   }
@@ -77,9 +77,8 @@ class OutputLayers : public testing::TestWithParam<OutputCase> {
     auto context = two.context;
     nn::EncoderStates encoder_states;
     if (is_encoder_decoder(model.options())) {
-      encoder_states = {
-          .states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
-          .layout = two.context.layout};
+      encoder_states = {.states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
+                        .layout = two.context.layout};
       context.encoder_states = &encoder_states;
     }
     return model.hidden(two.input, context);
@@ -158,10 +157,10 @@ TEST_P(OutputLayers, PredictTheSameInDecoding) {
   auto context = test::context_of({0, 3});
   nn::EncoderStates encoder_states;
   if (has_source) {
-    encoder_states = {.states = model->encode(
-                          {.ids = at::tensor(prompts[0].source, at::kLong), .patches = {}},
-                          test::context_of({0, 3})),
-                      .layout = test::context_of({0, 3}).layout};
+    encoder_states = {
+        .states = model->encode({.ids = at::tensor(prompts[0].source, at::kLong), .patches = {}},
+                                test::context_of({0, 3})),
+        .layout = test::context_of({0, 3}).layout};
     context.encoder_states = &encoder_states;
   }
   const auto expected =

@@ -133,8 +133,8 @@ TEST_P(Seq2SeqRnns, DecodeTokenByTokenAsTheyReadATarget) {
   std::vector<Prompt> prompts;
   for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
     const auto pair = Pairs().alone(i);
-    prompts.push_back({.tokens = {pair.targets.begin(), pair.targets.begin() + 1},
-                       .source = pair.sources});
+    prompts.push_back(
+        {.tokens = {pair.targets.begin(), pair.targets.begin() + 1}, .source = pair.sources});
   }
   const auto last_logits = [&](const std::vector<std::vector<int64_t>>& targets,
                                const std::vector<int64_t>& sources) {
@@ -153,8 +153,8 @@ TEST_P(Seq2SeqRnns, DecodeTokenByTokenAsTheyReadATarget) {
   // Two beams of the last source, one of the first.
   EXPECT_TRUE(test::near(decoder.next({2, 2, 0}, {4, 5, 6}),
                          last_logits({{0, 4}, {0, 5}, {0, 6}}, {2, 2, 0}), 1e-5));
-  EXPECT_TRUE(test::near(decoder.next({1, 2}, {7, 8}),
-                         last_logits({{0, 5, 7}, {0, 6, 8}}, {2, 0}), 1e-5));
+  EXPECT_TRUE(
+      test::near(decoder.next({1, 2}, {7, 8}), last_logits({{0, 5, 7}, {0, 6, 8}}, {2, 0}), 1e-5));
 }
 
 TEST_P(Seq2SeqRnns, AreStoredWithTheirOptions) {
@@ -234,16 +234,15 @@ at::Tensor reference_features(Model& model, const Pairs& pair) {
   for (const auto token : pair.targets) {
     std::vector<at::Tensor> scores;
     for (const auto& state : states) {
-      scores.push_back(at::dot(p["attention.score.vector"][0],
-                               at::tanh(linear("attention.score.query", s) +
-                                        linear("attention.score.key", state))));
+      scores.push_back(at::dot(
+          p["attention.score.vector"][0],
+          at::tanh(linear("attention.score.query", s) + linear("attention.score.key", state))));
     }
     const auto weights = at::softmax(at::stack(scores), 0);
     const auto context = at::matmul(weights, at::stack(states));
     const auto y = p["source_words"][token];
     s = gru("decoder_0", at::cat({y, context}), s);
-    rows.push_back(
-        std::get<0>(linear("readout", at::cat({s, y, context})).view({-1, 2}).max(1)));
+    rows.push_back(std::get<0>(linear("readout", at::cat({s, y, context})).view({-1, 2}).max(1)));
   }
   return at::stack(rows);
 }

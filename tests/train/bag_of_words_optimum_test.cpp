@@ -51,8 +51,8 @@ TEST(BagOfWordsOptimum, IsReachedByGradientDescentWithAnL2Penalty) {
     ids.insert(ids.end(), tokens.begin(), tokens.end());
     offsets.push_back(static_cast<int64_t>(ids.size()));
   }
-  const auto logits = model->classify({.ids = at::tensor(ids, at::kLong)},
-                                      test::context_of(offsets));
+  const auto logits =
+      model->classify({.ids = at::tensor(ids, at::kLong)}, test::context_of(offsets));
   const auto words = model->named_parameters()["words"];
   const auto loss = at::cross_entropy_loss(logits, at::tensor(labels, at::kLong)) +
                     kPenalty / 2 * words.square().sum();

@@ -303,12 +303,13 @@ void declare_generate(Arguments& arguments) {
       .value("output", "FILE", "Output file; - (default): standard output")
       .flag("plain", "Read and write plain text lines, e.g. for translation")
       .flag("ids", "Add the ids of the new tokens to each line")
+      .flag("stream", "Write the text of a single prompt while it is generated");
+  declare_generation(arguments, HelpLevel::kHelp);
+  arguments.group("Encoder-decoders", HelpLevel::kHelpAll)
       .flag("alignments",
             "Add the attention of each new token to the source: the tokens of \"source\" and "
             "\"target\", a row of \"weights\" for each target token, and in \"hard\" the index of "
-            "the largest weight")
-      .flag("stream", "Write the text of a single prompt while it is generated");
-  declare_generation(arguments, HelpLevel::kHelp);
+            "the largest weight");
   declare_inference(arguments);
 }
 

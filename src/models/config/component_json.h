@@ -28,8 +28,7 @@ typename Definition::Choice component_from_json(formats::Json json,
   fields.read("type", type);
   const auto* definition = registry.find(type);
   if (definition == nullptr) {
-    fields.fail("type",
-                str_cat("found '", type, "', this program has ", join(registry.names())));
+    fields.fail("type", str_cat("found '", type, "', this program has ", join(registry.names())));
   }
   json.erase("type");
   auto section = config::Document::parse(json.dump(), place).root();

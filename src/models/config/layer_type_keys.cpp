@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "nn/block.h"
 #include "nn/output/output_layer.h"
+#include "nn/sequence_pooling.h"
 
 namespace weft::models {
 
@@ -255,6 +256,20 @@ void read_output_type(Section section, LayerTypes& types) {
     types.output = nn::read_component(section, registry.at(type));
   }
   section.reject_unread();
+}
+
+void read_pooling_type(Section& model, std::string_view family_type, LayerTypes& types) {
+  const auto& registry = nn::sequence_poolings();
+  std::string name = types.pooling ? types.pooling->type : std::string(family_type);
+  model.read_name("classifier_pooling", name, registry.names(),
+                  {.help = "Token pooling for sequence classification. cls: the first token; last: "
+                           "the last one; mean, max: over all tokens; attention: a mean with "
+                           "learned weights.",
+                   .suggests_nearest = true});
+  types.pooling.reset();
+  if (name != family_type) {
+    types.pooling = nn::read_component(model, registry.at(name));
+  }
 }
 
 bool has_output_matrix(const LayerTypes& types) {

@@ -78,6 +78,9 @@ void read_norm_type(config::Section& section, std::string_view family_type, Laye
 /// The same for the section `output`, the output layer of language models.
 void read_output_type(config::Section section, LayerTypes& types);
 
+/// Reads `classifier_pooling`, of which the family has `family_type`.
+void read_pooling_type(config::Section& model, std::string_view family_type, LayerTypes& types);
+
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);
 

@@ -8,6 +8,7 @@
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/output/output_layer.h"
+#include "nn/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {
@@ -20,6 +21,7 @@ constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
 constexpr auto kPositionKey = "position";
 constexpr auto kOutputKey = "output";
+constexpr auto kPoolingKey = "classifier_pooling";
 
 template <class Choice>
 void write_choices(Json& json, const char* key, const PerLayer<Choice>& choices) {
@@ -111,6 +113,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   if (types.output) {
     json[kOutputKey] = json_of_component(*types.output);
   }
+  if (types.pooling) {
+    json[kPoolingKey] = json_of_component(*types.pooling);
+  }
 }
 
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
@@ -144,7 +149,11 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   }
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),
-                                    nn::output_types());
+                                       nn::output_types());
+  }
+  if (fields.has(kPoolingKey)) {
+    types.pooling = component_from_json(fields.at(kPoolingKey), str_cat(place, ": ", kPoolingKey),
+                                        nn::sequence_poolings());
   }
   return types;
 }

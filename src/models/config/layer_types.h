@@ -22,6 +22,8 @@ class OutputLayer;
 struct OutputOptions;
 struct Position;
 struct PositionOptions;
+class SequencePooling;
+struct SequencePoolingOptions;
 struct StackOptions;
 class Sublayer;
 }  // namespace weft::nn
@@ -66,10 +68,12 @@ struct LayerTypes {
   std::vector<nn::ComponentChoice<nn::Position, nn::PositionOptions>> positions;  // all applied
   std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
+  /// Of sequence classifiers.
+  std::optional<nn::ComponentChoice<nn::SequencePooling, nn::SequencePoolingOptions>> pooling;
 
   bool empty() const {
-    return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() && !norm &&
-           !output;
+    return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
+           !norm && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -77,8 +81,8 @@ struct LayerTypes {
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `output` and those of the
-/// sub-layers in config.json; absent for empty parts.
+/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `output`,
+/// `classifier_pooling` and those of the sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -24,8 +24,9 @@ struct Seq2SeqRnnOptions {
   std::optional<nn::ComponentChoice<nn::RecurrentCell, nn::CellOptions>> cell = {};  // set always
   int64_t hidden = 512;  // width of the states
   bool is_bidirectional = true;
-  std::optional<nn::ComponentChoice<nn::ScoreFunction, nn::ScoreOptions>> score = {};  // nullopt: no attention
-  bool attends_after = false;                 // the step, with the state after it
+  std::optional<nn::ComponentChoice<nn::ScoreFunction, nn::ScoreOptions>> score =
+      {};                      // nullopt: no attention
+  bool attends_after = false;  // the step, with the state after it
   bool has_input_feeding = false;
   nn::Coverage coverage = nn::Coverage::kNone;
   Readout readout = Readout::kMaxout;

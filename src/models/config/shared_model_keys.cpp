@@ -51,6 +51,9 @@ class Reader {
         "init_std", options_.init_std,
         {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
          .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+    if (!keys_.pooling.empty()) {
+      read_pooling_type(section, keys_.pooling, options_.layer_types);
+    }
     if (keys_.has_output) {
       read_output_type(section.section("output", {.help = "The output layer of language models."}),
                        options_.layer_types);

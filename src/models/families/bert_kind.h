@@ -20,7 +20,7 @@ namespace weft::models::bert_family {
 void read_keys(config::Section& section,
                ModelOptions& options,
                const ModelOptions* base,
-               const SharedModelKeys& keys = {.has_sinusoids = true});
+               const SharedModelKeys& keys = {.pooling = "cls", .has_sinusoids = true});
 
 /// Names of the same options in the config classes of transformers.
 struct JsonKeys {

@@ -46,13 +46,12 @@ void check_feed_forward_keys(const Section& section, const ModelOptions& options
     section.report("hidden", "0 together with direct: false: the model would read nothing");
   }
   if (own.tie != EmbeddingTie::kNone && (own.hidden != options.dim || own.direct)) {
-    section.report("tie_embeddings",
-                   str_cat(choice_word(kTies, own.tie), " needs hidden: ", options.dim,
-                           ", the same as dim, and direct: false"));
+    section.report("tie_embeddings", str_cat(choice_word(kTies, own.tie), " needs hidden: ",
+                                             options.dim, ", the same as dim, and direct: false"));
   }
   if (own.tie != EmbeddingTie::kNone && !has_output_matrix(options.layer_types)) {
-    section.report("tie_embeddings", str_cat("must be none with output.type: ",
-                                             options.layer_types.output->type));
+    section.report("tie_embeddings",
+                   str_cat("must be none with output.type: ", options.layer_types.output->type));
   }
 }
 
@@ -66,9 +65,10 @@ void read_feed_forward_keys(Section& section, ModelOptions& options, const Model
                {.help = "Size of the word embeddings.",
                 .unit = "features",
                 .range = config::between(1, 65536)});
-  section.read_choice("kind", own.kind, kKinds,
-                      {.help = "tanh: a hidden layer (Bengio et al. 2003). bilinear: log-bilinear, "
-                               "a linear prediction of the next embedding (Mnih and Hinton 2007)."});
+  section.read_choice(
+      "kind", own.kind, kKinds,
+      {.help = "tanh: a hidden layer (Bengio et al. 2003). bilinear: log-bilinear, "
+               "a linear prediction of the next embedding (Mnih and Hinton 2007)."});
   const bool is_bilinear = own.kind == FeedForwardLmKind::kBilinear;
   if (is_bilinear && !section.is_documenting()) {
     for (const auto* key : {"hidden", "direct", "tie_embeddings"}) {
@@ -84,17 +84,17 @@ void read_feed_forward_keys(Section& section, ModelOptions& options, const Model
                   .unit = "features",
                   .range = config::between(0, 65536),
                   .only_if = "kind: tanh"});
-    section.read("direct", own.direct,
-                 {.help = "Direct connections from the embeddings to the output.",
-                  .only_if = "kind: tanh"});
+    section.read(
+        "direct", own.direct,
+        {.help = "Direct connections from the embeddings to the output.", .only_if = "kind: tanh"});
     section.read_choice("tie_embeddings", own.tie, kTies,
                         {.help = "always: the word embeddings are the output matrix. init: both "
                                  "start with the same values.",
                          .only_if = "kind: tanh"});
   }
-  section.read("dropout", options.dropout,
-               {.help = "Dropout probability of hidden features.",
-                .range = config::half_open(0, 1)});
+  section.read(
+      "dropout", options.dropout,
+      {.help = "Dropout probability of hidden features.", .range = config::half_open(0, 1)});
   section.read(
       "init_std", options.init_std,
       {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
@@ -153,8 +153,7 @@ void write_feed_forward_json(Json& json, const ModelOptions& options) {
 std::vector<StoredTensor> feed_forward_tensors(const ModelOptions& options) {
   const auto& own = options.feed_forward_lm;
   const auto tensor = [](const std::string& name, std::vector<int64_t> shape, Part part) {
-    return StoredTensor{
-        .parameter = name, .name = name, .shape = std::move(shape), .part = part};
+    return StoredTensor{.parameter = name, .name = name, .shape = std::move(shape), .part = part};
   };
   WeightMapBuilder builder;
   builder.result.push_back(tensor("words", {options.vocabulary, options.dim}, Part::kBackbone));
@@ -165,8 +164,8 @@ std::vector<StoredTensor> feed_forward_tensors(const ModelOptions& options) {
                     .has_bias = own.kind == FeedForwardLmKind::kTanh});
   }
   if (own.tie != EmbeddingTie::kAlways) {
-    builder.result.push_back(tensor(
-        "output", {options.vocabulary, feed_forward_lm_features(options)}, Part::kHead));
+    builder.result.push_back(
+        tensor("output", {options.vocabulary, feed_forward_lm_features(options)}, Part::kHead));
   }
   builder.result.push_back(tensor("output_bias", {options.vocabulary}, Part::kHead));
   return std::move(builder.result);

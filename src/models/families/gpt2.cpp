@@ -42,8 +42,9 @@ std::vector<Preset> gpt2_presets() {
 }
 
 void read_gpt2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(section, options, base,
-                         {.has_layer_scale = true, .has_embedding_dropout = true});
+  read_shared_model_keys(
+      section, options, base,
+      {.pooling = "last", .has_layer_scale = true, .has_embedding_dropout = true});
 }
 
 void refuse_gpt2_foreign(const JsonFields& fields) {

@@ -38,7 +38,7 @@ std::vector<Preset> gpt_neox_presets() {
 }
 
 void read_gpt_neox_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(section, options, base, {.has_rotary = true});
+  read_shared_model_keys(section, options, base, {.pooling = "last", .has_rotary = true});
 }
 
 /// Checks that rotated features form whole pairs, counted as in transformers.

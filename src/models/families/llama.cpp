@@ -104,7 +104,7 @@ std::vector<Preset> qwen2_presets() {
 }
 
 constexpr SharedModelKeys kLlamaKeys = {
-    .has_dropout = false, .has_rotary = true, .has_grouped_heads = true};
+    .has_dropout = false, .pooling = "last", .has_rotary = true, .has_grouped_heads = true};
 
 void read_llama_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto keys = kLlamaKeys;

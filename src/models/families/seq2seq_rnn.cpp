@@ -24,8 +24,7 @@ const config::Choices<bool> kWhens = {{"before", false}, {"after", true}};
 const config::Choices<nn::Coverage> kCoverages = {{"none", nn::Coverage::kNone},
                                                   {"sum", nn::Coverage::kSum},
                                                   {"fertility", nn::Coverage::kFertility}};
-const config::Choices<Readout> kReadouts = {{"maxout", Readout::kMaxout},
-                                            {"tanh", Readout::kTanh}};
+const config::Choices<Readout> kReadouts = {{"maxout", Readout::kMaxout}, {"tanh", Readout::kTanh}};
 constexpr auto kNoScore = "none";
 
 ModelOptions seq2seq_rnn_defaults() {
@@ -83,10 +82,9 @@ void read_rnn_sizes(Section& section, ModelOptions& options) {
                {.help = "Size of the word embeddings and of the features before the output matrix.",
                 .unit = "features",
                 .range = config::between(1, 65536)});
-  section.read("layers", options.layers,
-               {.help = "Number of encoder layers.",
-                .unit = "layers",
-                .range = config::between(1, 64)});
+  section.read(
+      "layers", options.layers,
+      {.help = "Number of encoder layers.", .unit = "layers", .range = config::between(1, 64)});
   if (section.has("layers")) {
     options.decoder.layers = options.layers;
   }
@@ -166,9 +164,9 @@ void read_rnn_attention(Section section, ModelOptions& options) {
   section.read_choice("when", own.attends_after, kWhens,
                       {.help = "before: the context is an input of the decoder's step (Bahdanau). "
                                "after: it follows the step (Luong)."});
-  section.read("input_feeding", own.has_input_feeding,
-               {.help = "The features of the step before are an input, too.",
-                .only_if = "when: after"});
+  section.read(
+      "input_feeding", own.has_input_feeding,
+      {.help = "The features of the step before are an input, too.", .only_if = "when: after"});
   section.read_choice("coverage", own.coverage, kCoverages,
                       {.help = "Tells the attention how much it has attended to each source token. "
                                "sum: the sum of the weights so far. fertility: divided by the "
@@ -186,12 +184,13 @@ void read_rnn_attention(Section section, ModelOptions& options) {
   if (own.coverage != nn::Coverage::kNone && (!own.score || own.score->type != "additive")) {
     section.report("coverage", "is only possible with score: additive");
   }
-  const auto state_width =
-      own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
+  const auto state_width = own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
   const bool is_dot = own.score && (own.score->type == "dot" || own.score->type == "scaled_dot");
   if (is_dot && own.is_bidirectional) {
-    section.report("score", str_cat(own.score->type, " needs encoder and decoder states of the "
-                                    "same width, found ", 2 * state_width, " and ", state_width,
+    section.report("score", str_cat(own.score->type,
+                                    " needs encoder and decoder states of the "
+                                    "same width, found ",
+                                    2 * state_width, " and ", state_width,
                                     ": use general, or recurrent.bidirectional: false"));
   }
   section.reject_unread();
@@ -212,12 +211,11 @@ void read_seq2seq_rnn_keys(Section& section, ModelOptions& options, const ModelO
                    options.layer_types);
   section.read("tie_word_embeddings", options.tie_word_embeddings,
                {.help = "Ties the output projection to the word embeddings."});
-  section.read("share_encoder_decoder_embeddings",
-               options.decoder.share_encoder_decoder_embeddings,
+  section.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings,
                {.help = "Shares the word embeddings between encoder and decoder."});
   if (section.has("tie_word_embeddings") && !has_output_matrix(options.layer_types)) {
-    section.report("tie_word_embeddings", str_cat("has no effect with output.type: ",
-                                                  options.layer_types.output->type));
+    section.report("tie_word_embeddings",
+                   str_cat("has no effect with output.type: ", options.layer_types.output->type));
   }
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim, base->dim);
@@ -244,13 +242,13 @@ void read_seq2seq_rnn_json(const JsonFields& fields, ModelOptions& options) {
   fields.read_size("hidden_size", own.hidden, kMostFeatures);
   fields.read("bidirectional", own.is_bidirectional);
   if (fields.has("cell")) {
-    own.cell = component_from_json(fields.at("cell"), fields.place() + ": cell",
-                                   nn::recurrent_cells());
+    own.cell =
+        component_from_json(fields.at("cell"), fields.place() + ": cell", nn::recurrent_cells());
   }
   own.score.reset();
   if (fields.has("score")) {
-    own.score = component_from_json(fields.at("score"), fields.place() + ": score",
-                                    nn::score_functions());
+    own.score =
+        component_from_json(fields.at("score"), fields.place() + ": score", nn::score_functions());
   }
   read_choice_word(fields, "attention", kWhens, own.attends_after);
   fields.read("input_feeding", own.has_input_feeding);
@@ -317,14 +315,14 @@ Initializer seq2seq_rnn_initial(const std::string& parameter, const ModelOptions
 
 std::vector<std::pair<std::string, std::string>> describe_seq2seq_rnn(const ModelOptions& options) {
   const auto& own = options.seq2seq_rnn;
-  return {{"layers", str_cat(options.layers, own.is_bidirectional ? " bidirectional" : "", " and ",
-                             options.decoder.layers, " of ", own.cell->type, ", width ",
-                             own.hidden)},
-          {"embeddings", str_cat(options.dim)},
-          {"attention", own.score ? str_cat(own.score->type, ", ",
-                                            choice_word(kWhens, own.attends_after), " the step",
-                                            own.has_input_feeding ? ", input feeding" : "")
-                                  : "none"}};
+  return {
+      {"layers", str_cat(options.layers, own.is_bidirectional ? " bidirectional" : "", " and ",
+                         options.decoder.layers, " of ", own.cell->type, ", width ", own.hidden)},
+      {"embeddings", str_cat(options.dim)},
+      {"attention", own.score
+                        ? str_cat(own.score->type, ", ", choice_word(kWhens, own.attends_after),
+                                  " the step", own.has_input_feeding ? ", input feeding" : "")
+                        : "none"}};
 }
 
 }  // namespace

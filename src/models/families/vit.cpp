@@ -111,7 +111,8 @@ ModelOptions vit_defaults() {
 }
 
 void read_vision_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
-  read_shared_model_keys(section, options, base, {.has_length = false, .has_ties = false, .has_output = false});
+  read_shared_model_keys(section, options, base,
+                         {.has_length = false, .has_ties = false, .has_output = false});
   auto& vision = options.vision;
   section.read(
       "image_size", vision.image_size,

@@ -85,7 +85,7 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
 
 void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& xlm = options.xlm;
-  read_shared_model_keys(section, options, base, {.has_sinusoids = true});
+  read_shared_model_keys(section, options, base, {.pooling = "cls", .has_sinusoids = true});
   check_stack(section, options);
   read_languages(section, xlm);
   section.read("embed_init_std", xlm.embedding_init_std,

@@ -17,7 +17,7 @@ struct Initializer {
   double cutoff = 0;       // kNormal: resampled beyond this many standard deviations; 0: never
   int64_t first_rows = 0;  // kNormal: this many rows are scaled by first_scale
   double first_scale = 1;
-  std::string same_as = {};    // draws the values of this parameter; empty: its own
+  std::string same_as = {};     // draws the values of this parameter; empty: its own
   bool zeroes_padding = false;  // the pad row starts at zero, but is not kept there
 };
 

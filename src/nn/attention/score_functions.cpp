@@ -17,8 +17,10 @@ namespace {
 
 void require_equal_widths(const ScoreOptions& options, std::string_view name) {
   if (options.query_width != options.key_width) {
-    throw UserError(str_cat("attention.score: ", name, " needs queries and keys of the same width, "
-                            "found ", options.query_width, " and ", options.key_width,
+    throw UserError(str_cat("attention.score: ", name,
+                            " needs queries and keys of the same width, "
+                            "found ",
+                            options.query_width, " and ", options.key_width,
                             "; allowed are general and additive"));
   }
 }
@@ -27,8 +29,8 @@ void require_equal_widths(const ScoreOptions& options, std::string_view name) {
 class GeneralScore : public ScoreFunction {
  public:
   explicit GeneralScore(const ScoreOptions& options) {
-    query_ = register_module(
-        "query", Linear(LinearOptions{options.query_width, options.key_width, false}));
+    query_ = register_module("query",
+                             Linear(LinearOptions{options.query_width, options.key_width, false}));
   }
 
   at::Tensor scores(const AttentionTile& tile) override {
@@ -36,10 +38,8 @@ class GeneralScore : public ScoreFunction {
     const auto rows = query_->forward(query.reshape({-1, query.size(-1)}));
     auto sizes = query.sizes().vec();
     sizes.back() = rows.size(1);
-    return dot_.scores({.span = tile.span,
-                        .query = rows.view(sizes),
-                        .key = tile.key,
-                        .context = tile.context});
+    return dot_.scores(
+        {.span = tile.span, .query = rows.view(sizes), .key = tile.key, .context = tile.context});
   }
   bool is_position_independent() const override { return true; }
 
@@ -62,9 +62,9 @@ class AdditiveScore : public ScoreFunction {
     return over_last_dimension(*key_, key);  // (G, H, S, A)
   }
   at::Tensor scores(const AttentionTile& tile) override {
-    const auto query = over_last_dimension(*query_, tile.query);                // (G, H, L, A)
+    const auto query = over_last_dimension(*query_, tile.query);              // (G, H, L, A)
     const auto sums = (query.unsqueeze(-2) + tile.key.unsqueeze(-3)).tanh();  // (G, H, L, S, A)
-    const auto scores = at::matmul(sums, vector_.squeeze(0));  // (G, H, L, S)
+    const auto scores = at::matmul(sums, vector_.squeeze(0));                 // (G, H, L, S)
     const int64_t flops = 2 * sums.numel();
     kernels::count_with_backward(scores, flops, 2 * flops);
     return scores.to(at::kFloat);
@@ -94,8 +94,8 @@ class LocationScore : public ScoreFunction {
   at::Tensor scores(const AttentionTile& tile) override {
     const auto keys = tile.key.size(-2);
     if (keys > positions_) {
-      throw UserError(str_cat("attention.positions: ", positions_, ", but a text has ", keys,
-                              " tokens"));
+      throw UserError(
+          str_cat("attention.positions: ", positions_, ", but a text has ", keys, " tokens"));
     }
     auto sizes = tile.query.sizes().vec();
     sizes.back() = keys;

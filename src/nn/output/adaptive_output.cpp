@@ -69,7 +69,8 @@ AdaptiveOutput::AdaptiveOutput(const OutputOptions& options, const AdaptiveOptio
   for (int64_t i = 0; i < clusters(); ++i) {
     width /= own.factor;
     const auto inner = std::max<int64_t>(1, static_cast<int64_t>(width));
-    const auto size = bounds_[static_cast<std::size_t>(i) + 1] - bounds_[static_cast<std::size_t>(i)];
+    const auto size =
+        bounds_[static_cast<std::size_t>(i) + 1] - bounds_[static_cast<std::size_t>(i)];
     down_.push_back(register_module(str_cat("down_", i + 1),
                                     Linear(LinearOptions{options.width, inner, false})));
     up_.push_back(
@@ -96,9 +97,8 @@ at::Tensor AdaptiveOutput::logits(const at::Tensor& features, const OutputMatrix
   std::vector<at::Tensor> parts = {head.narrow(1, 0, shortlist())};
   for (int64_t i = 0; i < clusters(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    parts.push_back(
-        at::log_softmax(up_[at]->forward(down_[at]->forward(features)), 1, at::kFloat) +
-        head.narrow(1, shortlist() + i, 1));
+    parts.push_back(at::log_softmax(up_[at]->forward(down_[at]->forward(features)), 1, at::kFloat) +
+                    head.narrow(1, shortlist() + i, 1));
   }
   return at::cat(parts, 1).index_select(1, kernels::to_device(ranks_, features.device()));
 }
@@ -148,8 +148,9 @@ OutputMaker read_adaptive_output(config::Section& section) {
                 .unit = "tokens",
                 .range = config::between(1, 1 << 28)});
   own.cutoffs.assign(cutoffs.begin(), cutoffs.end());
-  if (!std::equal(cutoffs.begin(), cutoffs.end(), own.cutoffs.begin(),
-                  [](double value, int64_t whole) { return value == static_cast<double>(whole); }) ||
+  if (!std::equal(
+          cutoffs.begin(), cutoffs.end(), own.cutoffs.begin(),
+          [](double value, int64_t whole) { return value == static_cast<double>(whole); }) ||
       std::ranges::adjacent_find(own.cutoffs, std::greater_equal<>()) != own.cutoffs.end()) {
     section.fail("cutoffs", "must be whole numbers, each above the one before it");
   }

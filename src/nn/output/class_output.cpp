@@ -108,11 +108,11 @@ class ClassOutput : public OutputLayer {
  public:
   ClassOutput(const OutputOptions& options, ClassOptions own)
       : vocabulary_(options.vocabulary), own_(std::move(own)) {
-    classes_ = own_.classes.value_or(std::max<int64_t>(
-        1, std::llround(std::sqrt(static_cast<double>(vocabulary_)))));
+    classes_ = own_.classes.value_or(
+        std::max<int64_t>(1, std::llround(std::sqrt(static_cast<double>(vocabulary_)))));
     if (classes_ > vocabulary_) {
-      throw UserError(str_cat("model.output.classes: ", classes_, ", must be at most ",
-                              vocabulary_, ", the size of the vocabulary"));
+      throw UserError(str_cat("model.output.classes: ", classes_, ", must be at most ", vocabulary_,
+                              ", the size of the vocabulary"));
     }
     class_weight_ = register_parameter("class_weight", at::empty({classes_, options.width}));
     class_bias_ = register_parameter("class_bias", at::empty({classes_}));
@@ -120,8 +120,8 @@ class ClassOutput : public OutputLayer {
     bias_ = register_parameter("bias", at::empty({vocabulary_}));
     tokens_ = register_buffer("tokens", at::empty({vocabulary_}, at::kLong));
     sizes_ = register_buffer("sizes", at::empty({classes_}, at::kLong));
-    set_classes(classes_by_frequency(
-        std::vector<int64_t>(static_cast<std::size_t>(vocabulary_), 0), classes_));
+    set_classes(classes_by_frequency(std::vector<int64_t>(static_cast<std::size_t>(vocabulary_), 0),
+                                     classes_));
   }
 
   at::Tensor logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) override;
@@ -182,7 +182,8 @@ void ClassOutput::finish_loading() {
     const bool fits = class_sizes_[i] > 0 && class_sizes_[i] <= vocabulary_ - row;
     for (const auto end = fits ? row + class_sizes_[i] : row; row < end; ++row) {
       const auto token = ids[row];
-      if (token < 0 || token >= vocabulary_ || row_of_token_[static_cast<std::size_t>(token)] >= 0) {
+      if (token < 0 || token >= vocabulary_ ||
+          row_of_token_[static_cast<std::size_t>(token)] >= 0) {
         break;
       }
       row_of_token_[static_cast<std::size_t>(token)] = row;
@@ -252,7 +253,8 @@ OutputMaker read_class_output(config::Section& section) {
                {.help = "File with a token and its class on each line, read before training. "
                         "Empty: the classes follow from the counts of the tokens in the training "
                         "data."});
-  return [own](const OutputOptions& options) { return std::make_shared<ClassOutput>(options, own); };
+  return
+      [own](const OutputOptions& options) { return std::make_shared<ClassOutput>(options, own); };
 }
 
 }  // namespace weft::nn

@@ -200,8 +200,7 @@ at::Tensor HierarchicalOutput::logits(const at::Tensor& features, const OutputMa
     const auto nodes = kernels::to_device(level.nodes, device);
     auto children = at::cat({first.index_select(1, nodes), second.index_select(1, nodes)}, 1);
     if (!levels.empty()) {
-      const auto parents =
-          levels.back().index_select(1, kernels::to_device(level.parents, device));
+      const auto parents = levels.back().index_select(1, kernels::to_device(level.parents, device));
       children = children + at::cat({parents, parents}, 1);
     }
     levels.push_back(children);

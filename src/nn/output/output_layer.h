@@ -28,8 +28,8 @@ struct OutputMatrix {
 
 /// The training data as an output layer sees them.
 struct TokenStatistics {
-  std::vector<int64_t> counts;                      // V: how often each token is a target
-  std::function<std::string(int64_t)> token = {};   // the text of a token
+  std::vector<int64_t> counts;                     // V: how often each token is a target
+  std::function<std::string(int64_t)> token = {};  // the text of a token
 };
 
 /// The layer between features and the probabilities of tokens, in place of a product with one

@@ -133,9 +133,10 @@ at::Tensor SampledOutput::loss(const at::Tensor& features,
     target_scores = target_scores + bias_of(targets).unsqueeze(1);
   }
   target_scores = target_scores - correction.index_select(0, targets).unsqueeze(1);
-  auto noise_scores = kernels::linear(features, matrix.weight.index_select(0, noise),
-                                      bias_of(noise)).to(at::kFloat) -
-                      correction.index_select(0, noise);  // (M, k)
+  auto noise_scores =
+      kernels::linear(features, matrix.weight.index_select(0, noise), bias_of(noise))
+          .to(at::kFloat) -
+      correction.index_select(0, noise);  // (M, k)
   if (own_.loss == SampledLoss::kNce) {
     const auto shift = std::log(static_cast<double>(vocabulary_));
     return -(at::log_sigmoid(target_scores - shift).sum() +
@@ -161,9 +162,8 @@ OutputMaker read_sampled_output(config::Section& section) {
                {.help = "Exponent of the token counts in the noise distribution. 1: as frequent as "
                         "in the training data. 0: uniform.",
                 .range = config::between(0, 1)});
-  return [own](const OutputOptions& options) {
-    return std::make_shared<SampledOutput>(options, own);
-  };
+  return
+      [own](const OutputOptions& options) { return std::make_shared<SampledOutput>(options, own); };
 }
 
 }  // namespace weft::nn

@@ -63,8 +63,7 @@ AttentionSource EncoderAttention::read(const at::Tensor& states, const kernels::
     lengths.push_back(layout.length(b));
     TORCH_CHECK(lengths.back() > 0, "a source text is empty");
     for (int64_t i = 0; i < longest; ++i) {
-      rows.push_back(layout.offsets[static_cast<std::size_t>(b)] +
-                     std::min(i, lengths.back() - 1));
+      rows.push_back(layout.offsets[static_cast<std::size_t>(b)] + std::min(i, lengths.back() - 1));
     }
   }
   const auto device = states.device();
@@ -103,8 +102,8 @@ EncoderAttention::Result EncoderAttention::attend(const at::Tensor& query,
                            .context = context};
   const auto scores = score_->scores(tile).view(source.is_hidden.sizes());  // (B, S)
   Result result;
-  result.weights = at::softmax(
-      scores.masked_fill(source.is_hidden, -std::numeric_limits<float>::infinity()), 1);
+  result.weights =
+      at::softmax(scores.masked_fill(source.is_hidden, -std::numeric_limits<float>::infinity()), 1);
   result.context = kernels::batched_product(
                        result.weights.to(source.values.scalar_type()).unsqueeze(1), source.values)
                        .squeeze(1);

@@ -56,8 +56,8 @@ class EncoderAttention : public torch::nn::Module {
  private:
   Coverage coverage_;
   std::shared_ptr<ScoreFunction> score_;
-  at::Tensor coverage_vector_;     // (A), added to the keys per unit of coverage
-  Linear fertility_{nullptr};      // C -> 1
+  at::Tensor coverage_vector_;  // (A), added to the keys per unit of coverage
+  Linear fertility_{nullptr};   // C -> 1
 };
 
 }  // namespace weft::nn

@@ -134,6 +134,11 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
       !models::definition_of(head).predicts_tokens) {
     root.report("model.output", "has no effect here, only if the model predicts tokens");
   }
+  if (root.has("model.classifier_pooling") && config.model.layer_types.pooling &&
+      !models::definition_of(head).classifies_sequences) {
+    root.report("model.classifier_pooling",
+                "has no effect here, only with objective.type: classify");
+  }
 }
 
 /// The sections of a config that are checked against each other.

@@ -179,11 +179,10 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
     show({.activity = "estimating the model", .fraction = -1});
   };
   const auto& tokenizer = *components.tokenizer;
-  components.model->fit({.visit = visit,
-                         .directory = config.run.directory,
-                         .token = [&](int64_t id) {
-                           return tokenizer.piece(static_cast<int32_t>(id));
-                         }});
+  components.model->fit(
+      {.visit = visit, .directory = config.run.directory, .token = [&](int64_t id) {
+         return tokenizer.piece(static_cast<int32_t>(id));
+       }});
   log::set_progress_line("");
 }
 

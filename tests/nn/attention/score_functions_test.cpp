@@ -56,8 +56,8 @@ TEST(ScoreFunctions, GeneralWithTheIdentityIsTheDotProduct) {
 TEST(ScoreFunctions, GeneralTakesKeysOfAnotherWidth) {
   const auto general = score_function("general", "{}", {3, kScoreWidth});
   const auto weight = general->named_parameters()["query.weight"];  // (K, Q)
-  const auto expected = at::matmul(at::matmul(score_queries(3), weight.t()),
-                                   score_keys().transpose(2, 3));
+  const auto expected =
+      at::matmul(at::matmul(score_queries(3), weight.t()), score_keys().transpose(2, 3));
   EXPECT_TRUE(test::near(scores_of(*general, score_queries(3), score_keys()), expected));
 }
 
@@ -79,8 +79,8 @@ TEST(ScoreFunctions, AdditiveIsTheConcatenationScoreOfASplitMatrix) {
     for (int64_t i = 0; i < 3; ++i) {
       for (int64_t j = 0; j < 5; ++j) {
         const auto both = at::cat({score_queries(3)[0][head][i], score_keys()[0][head][j]});
-        const auto expected = at::dot(p["vector"][0],
-                                      at::tanh(at::mv(joined, both) + p["key.bias"]));
+        const auto expected =
+            at::dot(p["vector"][0], at::tanh(at::mv(joined, both) + p["key.bias"]));
         EXPECT_NEAR(found[0][head][i][j].item<double>(), expected.item<double>(), 1e-5);
       }
     }

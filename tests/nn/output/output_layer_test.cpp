@@ -107,9 +107,8 @@ TEST_P(NormalisedOutput, LossAndItsGradientAreThoseOfTheLogits) {
   };
   const auto found = gradients_of(
       [&](const at::Tensor& features) { return layer->loss(features, targets, {}, {}); });
-  const auto expected = gradients_of([&](const at::Tensor& features) {
-    return full_loss(layer->logits(features, {}), targets);
-  });
+  const auto expected = gradients_of(
+      [&](const at::Tensor& features) { return full_loss(layer->logits(features, {}), targets); });
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_TRUE(test::near(found[i], expected[i], 1e-4)) << i << "\n" << found[i] << expected[i];
@@ -193,8 +192,7 @@ TEST(ClassOutput, ReadsClassesFromAFile) {
   const auto tokens = layer->named_buffers()["tokens"];
   EXPECT_TRUE(at::equal(tokens, at::tensor({0, 2, 1, 3, 4, 5, 6, 7, 8, 9, 10}, at::kLong)))
       << tokens;  // a and c, b, all others
-  EXPECT_TRUE(
-      at::equal(layer->named_buffers()["sizes"], at::tensor({2, 1, 8}, at::kLong)));
+  EXPECT_TRUE(at::equal(layer->named_buffers()["sizes"], at::tensor({2, 1, 8}, at::kLong)));
   const auto wrong = output_layer("class_based", "{classes: 4, class_file: " + path + "}");
   try {
     wrong->fit(skewed_counts());
@@ -212,8 +210,8 @@ TEST(AdaptiveOutput, EqualsLibTorchs) {
   const auto layer = output_layer("adaptive", "{cutoffs: [3, 7], factor: 2}");
   const auto own = layer->named_parameters();
   const std::vector<std::pair<const char*, const char*>> names = {
-      {"head.weight", "head.weight"},       {"tail.0.0.weight", "down_1.weight"},
-      {"tail.0.1.weight", "up_1.weight"},   {"tail.1.0.weight", "down_2.weight"},
+      {"head.weight", "head.weight"},     {"tail.0.0.weight", "down_1.weight"},
+      {"tail.0.1.weight", "up_1.weight"}, {"tail.1.0.weight", "down_2.weight"},
       {"tail.1.1.weight", "up_2.weight"},
   };
   const auto theirs = reference->named_parameters();

@@ -1,0 +1,85 @@
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/tiny_decoder.h"
+#include "support/json_lines.h"
+#include "support/program.h"
+
+namespace weft::cli {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char* kAlignmentConfig = R"(
+model: {type: seq2seq_rnn, dim: 8, recurrent: {width: 8}, dropout: 0}
+tokenizer: {type: word_level, min_frequency: 1}
+data: {train: [{path: WORK/pairs.tsv}], cache_dir: WORK/cache}
+objective: {type: seq2seq}
+train:
+  duration: 2 steps
+  batch_sequences: 2
+  schedule: {type: constant, warmup: 0 steps}
+  evaluate_every: never
+  threads: 1
+run: {directory: WORK/run, seed: 3}
+)";
+
+class Alignments : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    test::write(work_ / "pairs.tsv", "source\ttarget\na b c\tx y\nb c\ty z\nc\tz\n");
+    test::write(work_ / "run.yaml", test::filled(kAlignmentConfig, "WORK", work_.path()));
+    const auto done = test::weft({"train", work_ / "run.yaml"});
+    ASSERT_EQ(done.status, 0) << done.err;
+  }
+
+  test::TemporaryDirectory work_;
+};
+
+TEST_F(Alignments, AreARowOfWeightsForEachNewToken) {
+  for (const std::string beams : {"1", "3"}) {
+    const auto done = test::weft({"generate", work_ / "run", "--prompt", "b c a", "--alignments",
+                                  "--ids", "--max-new", "6", "--beams", beams, "--threads", "1"});
+    ASSERT_EQ(done.status, 0) << done.err;
+    const auto line = test::json_lines<OrderedJson>(done.out).at(0);
+    const auto& alignment = line.at("alignment");
+    EXPECT_EQ(alignment.at("source"), OrderedJson({"b", "c", "a", "</s>"}));
+    const auto tokens = line.at("ids").size();
+    ASSERT_EQ(alignment.at("target").size(), tokens);
+    ASSERT_EQ(alignment.at("weights").size(), tokens);
+    ASSERT_EQ(alignment.at("hard").size(), tokens);
+    for (std::size_t i = 0; i < tokens; ++i) {
+      const auto row = alignment["weights"][i].get<std::vector<double>>();
+      ASSERT_EQ(row.size(), 4U);
+      double sum = 0;
+      for (const auto weight : row) {
+        sum += weight;
+        EXPECT_LE(weight, row.at(alignment["hard"][i].get<std::size_t>()));
+      }
+      EXPECT_NEAR(sum, 1, 1e-3);
+    }
+  }
+}
+
+TEST_F(Alignments, AreOnlyInJsonLines) {
+  for (const std::string flag : {"--plain", "--stream"}) {
+    const auto done =
+        test::weft({"generate", work_ / "run", "--prompt", "a", "--alignments", flag});
+    EXPECT_EQ(done.status, 2) << done.out;
+    EXPECT_NE(done.err.find("--alignments"), std::string::npos) << done.err;
+  }
+}
+
+TEST(AlignmentsOfADecoder, DoNotExist) {
+  const test::TinyDecoder decoder;
+  const auto done =
+      test::weft({"generate", decoder.path(), "--prompt", "The", "--alignments", "--threads", "1"});
+  EXPECT_EQ(done.status, 2) << done.out;
+  EXPECT_NE(done.err.find("has no alignments, must be an encoder-decoder"), std::string::npos)
+      << done.err;
+}
+
+}  // namespace
+}  // namespace weft::cli
