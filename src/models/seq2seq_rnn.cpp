@@ -105,9 +105,9 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
   const bool has_memory =
       encoder_.front()->initial_state(1, at::empty({1, options.dim})).memory.defined();
   for (int64_t layer = 0; layer < layers; ++layer) {
-    bridges_.push_back(bridge(str_cat("bridge_", layer), state_width));
+    bridges_.emplace_back(bridge(str_cat("bridge_", layer), state_width));
     if (has_memory) {
-      memory_bridges_.push_back(bridge(str_cat("memory_bridge_", layer), own.hidden));
+      memory_bridges_.emplace_back(bridge(str_cat("memory_bridge_", layer), own.hidden));
     }
   }
   if (own.score) {
@@ -182,7 +182,7 @@ at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layou
   for (int64_t b = 0; b < layout.sequences(); ++b) {
     lasts.push_back(layout.offsets[static_cast<std::size_t>(b) + 1] - 1);
   }
-  const auto last = states.index_select(0, kernels::to_device(lasts, states.device()));
+  auto last = states.index_select(0, kernels::to_device(lasts, states.device()));
   if (reverse_encoder_.empty()) {
     return last;
   }
@@ -194,11 +194,12 @@ at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layou
 RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
   TORCH_CHECK(context.encoder_states != nullptr,
               "a decoder needs the hidden states of its encoder: context.encoder_states");
-  const auto& [states, layout] = *context.encoder_states;
+  const auto& encoder = *context.encoder_states;
   const auto read = [&] {
-    return RnnDecoderSource{.attention = attention_ != nullptr ? attention_->read(states, layout)
-                                                               : nn::AttentionSource{},
-                            .summary = summary_of(states, layout)};
+    return RnnDecoderSource{.attention = attention_ != nullptr
+                                             ? attention_->read(encoder.states, encoder.layout)
+                                             : nn::AttentionSource{},
+                            .summary = summary_of(encoder.states, encoder.layout)};
   };
   auto* const decoding = context.decoding_state;
   if (decoding == nullptr) {
@@ -209,7 +210,7 @@ RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
     all = read();
     all.keep(*decoding);
   }
-  return all.select(kernels::to_device(decoding->source_indices(), states.device()));
+  return all.select(kernels::to_device(decoding->source_indices(), encoder.states.device()));
 }
 
 RnnDecoderState Seq2SeqRnn::initial_state(const RnnDecoderSource& source) {

@@ -71,9 +71,9 @@ AdaptiveOutput::AdaptiveOutput(const OutputOptions& options, const AdaptiveOptio
     const auto inner = std::max<int64_t>(1, static_cast<int64_t>(width));
     const auto size =
         bounds_[static_cast<std::size_t>(i) + 1] - bounds_[static_cast<std::size_t>(i)];
-    down_.push_back(register_module(str_cat("down_", i + 1),
-                                    Linear(LinearOptions{options.width, inner, false})));
-    up_.push_back(
+    down_.emplace_back(register_module(str_cat("down_", i + 1),
+                                       Linear(LinearOptions{options.width, inner, false})));
+    up_.emplace_back(
         register_module(str_cat("up_", i + 1), Linear(LinearOptions{inner, size, false})));
   }
   tokens_ = register_buffer("tokens", at::arange(vocabulary_));

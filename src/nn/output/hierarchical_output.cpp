@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <deque>
 #include <queue>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -55,8 +56,8 @@ Children huffman_tree(const std::vector<int64_t>& counts) {
   const auto order = by_frequency(counts);
   const auto inner = static_cast<int64_t>(counts.size()) - 1;
   std::queue<std::pair<int64_t, int64_t>> leaves;  // count and child, by rising count
-  for (auto token = order.rbegin(); token != order.rend(); ++token) {
-    leaves.emplace(counts[static_cast<std::size_t>(*token)], leaf_of(*token));
+  for (const auto token : std::views::reverse(order)) {
+    leaves.emplace(counts[static_cast<std::size_t>(token)], leaf_of(token));
   }
   std::queue<std::pair<int64_t, int64_t>> merged;  // by rising count, too
   const auto take = [&] {
