@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -65,6 +66,21 @@ TEST_P(ClassifierPooling, IsStoredWithTheModel) {
     EXPECT_TRUE(loaded.missing_keys.empty()) << definition.name;
     EXPECT_TRUE(loaded.unexpected_keys.empty()) << definition.name;
     EXPECT_TRUE(at::equal(logits_of(*loaded.model), logits_of(*model))) << definition.name;
+  }
+}
+
+TEST_P(ClassifierPooling, IsNewInAModelThatStartsFromALanguageModel) {
+  const auto family = family_named(GetParam().family);
+  const bool is_causal = has_head(family, Head::kCausalLm);
+  const auto pretrained =
+      make_model(test::smallest_options(family, is_causal ? Head::kCausalLm : Head::kMaskedLm), 1);
+  const test::Folder folder;
+  save_model(folder.path(), *pretrained, formats::DType::kF32);
+  const auto wanted = model_with("attention")->options();
+  const auto loaded = load_model(folder.path(), wanted, 9);
+  for (const std::string name :
+       {"pooling.dense.weight", "pooling.dense.bias", "pooling.query.weight"}) {
+    EXPECT_NE(std::ranges::find(loaded.missing_keys, name), loaded.missing_keys.end()) << name;
   }
 }
 

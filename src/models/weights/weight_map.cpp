@@ -16,6 +16,14 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
+/// The part of a layer type's tensor: pooling and output layers belong to a head, which a model
+/// that starts from one with another head does not find.
+Part part_of(const std::string& parameter) {
+  return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.")
+             ? Part::kHead
+             : Part::kBackbone;
+}
+
 /// The dtype in which a buffer is stored.
 formats::DType dtype_of(const at::Tensor& buffer) {
   return buffer.scalar_type() == at::kLong ? formats::DType::kI64 : formats::DType::kF32;
@@ -45,7 +53,8 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
     if (!kept.contains(parameter.key())) {
       tensors.push_back({.parameter = parameter.key(),
                          .name = parameter.key(),
-                         .shape = parameter.value().sizes().vec()});
+                         .shape = parameter.value().sizes().vec(),
+                         .part = part_of(parameter.key())});
     }
   }
   for (const auto& buffer : model->named_buffers()) {
@@ -53,7 +62,7 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
       tensors.push_back({.parameter = buffer.key(),
                          .name = buffer.key(),
                          .shape = buffer.value().sizes().vec(),
-                         .part = Part::kHead,
+                         .part = part_of(buffer.key()),
                          .dtype = dtype_of(buffer.value())});
     }
   }
