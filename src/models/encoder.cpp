@@ -4,7 +4,7 @@
 
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/layer_type_keys.h"
+#include "models/config/layer_types.h"
 #include "models/generator.h"
 #include "models/stack_parts.h"
 #include "nn/attention/window_attention.h"
@@ -102,9 +102,11 @@ void Encoder::register_head() {
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));
   }
-  if (head.classifies_sequences && options_.layer_types.pooling) {
-    pooling_ =
-        register_module("pooling", options_.layer_types.pooling->make({.dim = options_.dim}));
+  const auto pooling = options_.uses_mean_pooling
+                           ? nn::default_component(nn::sequence_poolings(), "mean")
+                           : options_.layer_types.pooling;
+  if (head.classifies_sequences && pooling) {
+    pooling_ = register_module("pooling", pooling->make({.dim = options_.dim}));
   }
   if (head.predicts_next_sentence) {
     next_sentence_ = register_module(
@@ -165,20 +167,13 @@ at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
-  if (pooling_ != nullptr) {
-    return logits_of(pooling_->forward(hidden, context), context);
-  }
-  if (!options_.uses_mean_pooling) {
-    return logits_of(nn::first_tokens(hidden, context.layout), context);
-  }
-  const auto lengths = context.layout.device_offsets.diff().unsqueeze(1);  // (B, 1)
-  return logits_of((nn::segment_sum(hidden, context.layout) / lengths).to(hidden.scalar_type()),
+  return logits_of(pooling_ != nullptr ? pooling_->forward(hidden, context)
+                                       : nn::first_tokens(hidden, context.layout),
                    context);
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (!head_of(options_).classifies_sequences || options_.uses_mean_pooling ||
-      pooling_ != nullptr) {
+  if (!head_of(options_).classifies_sequences || pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(selected_hidden_states(input, context, nn::RowSelection::first_tokens(context)),

@@ -8,7 +8,7 @@
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "models/config/layer_type_keys.h"
+#include "models/config/layer_types.h"
 #include "models/stack_parts.h"
 #include "nn/dropout_sites.h"
 

@@ -9,7 +9,7 @@
 #include "kernels/embedding.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
-#include "models/config/layer_type_keys.h"
+#include "models/config/layer_types.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
 

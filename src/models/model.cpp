@@ -9,7 +9,6 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family.h"
-#include "models/config/layer_type_keys.h"
 
 namespace weft::models {
 
@@ -26,9 +25,7 @@ void Model::register_output_layer(const ModelOptions& options, int64_t width) {
 }
 
 nn::OutputMatrix Model::output_matrix() {
-  return has_output_matrix(options().layer_types)
-             ? nn::OutputMatrix{.weight = output_weight(), .bias = output_bias()}
-             : nn::OutputMatrix{};
+  return {.weight = output_weight(), .bias = output_bias()};
 }
 
 void Model::fit(const TrainingSequences& data) {

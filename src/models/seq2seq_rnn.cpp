@@ -11,7 +11,7 @@
 #include "kernels/recurrent.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
-#include "models/config/layer_type_keys.h"
+#include "models/config/layer_types.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
@@ -191,7 +191,8 @@ at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layou
   return at::cat({last.narrow(1, 0, width), first.narrow(1, width, width)}, 1);
 }
 
-RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
+RnnDecoderSource Seq2SeqRnn::read_source(const std::vector<int64_t>& sequences,
+                                         const nn::ForwardContext& context) {
   TORCH_CHECK(context.encoder_states != nullptr,
               "a decoder needs the hidden states of its encoder: context.encoder_states");
   const auto& encoder = *context.encoder_states;
@@ -201,16 +202,22 @@ RnnDecoderSource Seq2SeqRnn::read_source(const nn::ForwardContext& context) {
                                              : nn::AttentionSource{},
                             .summary = summary_of(encoder.states, encoder.layout)};
   };
+  const auto device = encoder.states.device();
   auto* const decoding = context.decoding_state;
   if (decoding == nullptr) {
-    return read();
+    return read().select(kernels::to_device(sequences, device));
   }
   auto all = RnnDecoderSource::kept(*decoding);
   if (!all.summary.defined()) {
     all = read();
     all.keep(*decoding);
   }
-  return all.select(kernels::to_device(decoding->source_indices(), encoder.states.device()));
+  std::vector<int64_t> rows;
+  rows.reserve(sequences.size());
+  for (const auto sequence : sequences) {
+    rows.push_back(decoding->source_indices()[static_cast<std::size_t>(sequence)]);
+  }
+  return all.select(kernels::to_device(rows, device));
 }
 
 RnnDecoderState Seq2SeqRnn::initial_state(const RnnDecoderSource& source) {
@@ -290,8 +297,7 @@ at::Tensor Seq2SeqRnn::read_out(const at::Tensor& inputs) {
 
 at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& context) {
   const auto steps = nn::time_steps_of(context.layout);
-  const auto order = kernels::to_device(steps.sequences, input.ids.device());
-  const auto source = read_source(context).select(order);
+  const auto source = read_source(steps.sequences, context);
   auto* const decoding = context.decoding_state;
   auto state = initial_state(source);
   if (decoding != nullptr) {

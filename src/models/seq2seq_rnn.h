@@ -60,7 +60,9 @@ class Seq2SeqRnn : public Model {
                       const nn::ForwardContext& context,
                       uint32_t site) const;
   at::Tensor summary_of(const at::Tensor& states, const kernels::Layout& layout) const;
-  RnnDecoderSource read_source(const nn::ForwardContext& context);
+  /// What these sequences of the batch read, in this order.
+  RnnDecoderSource read_source(const std::vector<int64_t>& sequences,
+                               const nn::ForwardContext& context);
   RnnDecoderState initial_state(const RnnDecoderSource& source);
   /// The layers of the decoder. `masks`: dropout factors of the inputs of all layers but the first.
   at::Tensor run_layers(const at::Tensor& x,

@@ -50,6 +50,17 @@ typename Definition::Choice read_component(config::Section& section, const Defin
           .make = std::move(make)};
 }
 
+/// Declares the keys of all types, each with the condition `KEY: TYPE`; for documentation mode.
+template <class Definition>
+void document_components(config::Section& section,
+                         std::string_view key,
+                         const Registry<Definition>& registry) {
+  for (const auto& definition : registry.all()) {
+    auto only = section.only_with(str_cat(key, ": ", definition.name));
+    definition.read(only);
+  }
+}
+
 /// Name of the module of a repeated part: `position`, `position_2`, ...
 inline std::string numbered(std::string_view name, std::size_t index) {
   return str_cat(name, index > 0 ? str_cat("_", index + 1) : "");

@@ -38,6 +38,28 @@ void document_types(Section& section, const Registry<Definition>& registry) {
   }
 }
 
+/// Reads `type` and the keys of the type, which holds for the whole model; `own` leaves `choice`
+/// empty.
+template <class Definition>
+void read_model_type(Section& section,
+                     const Registry<Definition>& registry,
+                     const std::string& own,
+                     const config::KeySpec& spec,
+                     std::optional<typename Definition::Choice>& choice) {
+  if (choice && !section.has("type")) {  // of the model that init_from names
+    return;
+  }
+  const auto type = read_type(section, type_names(registry, {own}), own, spec);
+  if (section.is_documenting()) {
+    document_types(section, registry);
+    return;
+  }
+  choice.reset();
+  if (type != own) {
+    choice = nn::read_component(section, registry.at(type));
+  }
+}
+
 /// Reads the types of one kind of part.
 template <class Part, class Options>
 class TypeReader {
@@ -220,41 +242,16 @@ bool read_position_types(LayerPartSection& part,
 }
 
 void read_norm_type(Section& section, std::string_view family_type, LayerTypes& types) {
-  if (types.norm && !section.has("type")) {  // of the model that init_from names
-    return;
-  }
-  const auto& registry = nn::norm_types();
-  const std::string own(family_type);
-  const auto type =
-      read_type(section, type_names(registry, {own}), own,
-                {.help = "Type of all norms: LayerNorm, RMSNorm (arXiv:1910.07467)."});
-  if (section.is_documenting()) {
-    document_types(section, registry);
-    return;
-  }
-  types.norm.reset();
-  if (type != own) {
-    types.norm = nn::read_component(section, registry.at(type));
-  }
+  read_model_type(section, nn::norm_types(), std::string(family_type),
+                  {.help = "Type of all norms: LayerNorm, RMSNorm (arXiv:1910.07467)."},
+                  types.norm);
 }
 
 void read_output_type(Section section, LayerTypes& types) {
-  if (types.output && !section.has("type")) {  // of the model that init_from names
-    return;
-  }
-  const auto& registry = nn::output_types();
-  const std::string own = "full";
-  const auto type = read_type(section, type_names(registry, {own}), own,
-                              {.help = "full: a matrix and a softmax over the whole vocabulary. "
-                                       "Others are for large vocabularies."});
-  if (section.is_documenting()) {
-    document_types(section, registry);
-    return;
-  }
-  types.output.reset();
-  if (type != own) {
-    types.output = nn::read_component(section, registry.at(type));
-  }
+  read_model_type(section, nn::output_types(), "full",
+                  {.help = "full: a matrix and a softmax over the whole vocabulary. Others are for "
+                           "large vocabularies."},
+                  types.output);
   section.reject_unread();
 }
 
@@ -270,10 +267,6 @@ void read_pooling_type(Section& model, std::string_view family_type, LayerTypes&
   if (name != family_type) {
     types.pooling = nn::read_component(model, registry.at(name));
   }
-}
-
-bool has_output_matrix(const LayerTypes& types) {
-  return !types.output || nn::output_types().at(types.output->type).uses_output_matrix;
 }
 
 void read_block(Section& model, bool has_encoder, LayerTypes& types) {

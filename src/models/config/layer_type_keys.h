@@ -81,9 +81,6 @@ void read_output_type(config::Section section, LayerTypes& types);
 /// Reads `classifier_pooling`, of which the family has `family_type`.
 void read_pooling_type(config::Section& model, std::string_view family_type, LayerTypes& types);
 
-/// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
-bool has_output_matrix(const LayerTypes& types);
-
 /// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
 /// config::Error.
 void read_block(config::Section& model, bool has_encoder, LayerTypes& types);

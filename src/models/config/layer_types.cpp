@@ -95,6 +95,10 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
   return stack;
 }
 
+bool has_output_matrix(const LayerTypes& types) {
+  return !types.output || nn::output_types().at(types.output->type).uses_output_matrix;
+}
+
 void write_layer_types(Json& json, const LayerTypes& types) {
   write_choices(json, "attention", types.attention);
   write_choices(json, "feed_forward", types.feed_forward);

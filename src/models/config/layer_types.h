@@ -81,6 +81,9 @@ struct LayerTypes {
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
+/// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
+bool has_output_matrix(const LayerTypes& types);
+
 /// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `output`,
 /// `classifier_pooling` and those of the sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);

@@ -104,10 +104,22 @@ void read_rnn_sizes(Section& section, ModelOptions& options) {
        .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
 }
 
+/// Reads the keys of the type with this name. A choice of a preset or of init_from whose keys are
+/// not the defaults stays as it is, unless the section names the type.
+template <class Definition>
+void read_rnn_choice(Section& section,
+                     std::string_view key,
+                     const Registry<Definition>& registry,
+                     const std::string& name,
+                     std::optional<typename Definition::Choice>& choice) {
+  if (section.has(key) || !choice || *choice == nn::default_component(registry, name)) {
+    choice = nn::read_component(section, registry.at(name));
+  }
+}
+
 void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
   const auto& registry = nn::recurrent_cells();
-  const auto before = own.cell->type;
-  auto name = before;
+  auto name = own.cell->type;
   section.read_name("cell", name, registry.names(),
                     {.help = "Type of the recurrent cell.", .suggests_nearest = true});
   section.read("width", own.hidden,
@@ -117,16 +129,10 @@ void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
   section.read("bidirectional", own.is_bidirectional,
                {.help = "The encoder also reads each source from its end."});
   if (section.is_documenting()) {
-    for (const auto& definition : registry.all()) {
-      auto only = section.only_with(str_cat("cell: ", definition.name));
-      definition.read(only);
-    }
+    nn::document_components(section, "cell", registry);
     return;
   }
-  auto choice = nn::read_component(section, registry.at(name));
-  if (section.has("cell") || choice.keys != nn::default_component(registry, name).keys) {
-    own.cell = std::move(choice);
-  }
+  read_rnn_choice(section, "cell", registry, name, own.cell);
   section.reject_unread();
 }
 
@@ -141,21 +147,14 @@ void read_rnn_score(Section& section, Seq2SeqRnnOptions& own) {
                              "decoder reads the last states of the encoder.",
                      .suggests_nearest = true});
   if (section.is_documenting()) {
-    for (const auto& definition : registry.all()) {
-      auto only = section.only_with(str_cat("score: ", definition.name));
-      definition.read(only);
-    }
+    nn::document_components(section, "score", registry);
     return;
   }
   if (name == kNoScore) {
     own.score.reset();
     return;
   }
-  auto choice = nn::read_component(section, registry.at(name));
-  if (!own.score || section.has("score") ||
-      choice.keys != nn::default_component(registry, name).keys) {
-    own.score = std::move(choice);
-  }
+  read_rnn_choice(section, "score", registry, name, own.score);
 }
 
 void read_rnn_attention(Section section, ModelOptions& options) {

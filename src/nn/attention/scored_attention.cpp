@@ -16,10 +16,7 @@ AttentionMaker read_scored_attention(config::Section& section) {
                      .only_if = "type: scored",
                      .suggests_nearest = true});
   if (section.is_documenting()) {
-    for (const auto& definition : registry.all()) {
-      auto only = section.only_with(str_cat("score: ", definition.name));
-      definition.read(only);
-    }
+    document_components(section, "score", registry);
     return {};
   }
   return [make = registry.at(name).read(section)](const AttentionOptions& options) {

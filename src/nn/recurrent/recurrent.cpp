@@ -156,10 +156,7 @@ SublayerDefinition::Maker read_recurrent(config::Section& section) {
                {.help = "A second cell reads each sequence from its end; not for models that "
                         "generate."});
   if (section.is_documenting()) {
-    for (const auto& definition : registry.all()) {
-      auto own = section.only_with(str_cat("cell: ", definition.name));
-      definition.read(own);
-    }
+    document_components(section, "cell", registry);
     return {};
   }
   return [width, is_bidirectional,
