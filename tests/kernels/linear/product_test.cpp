@@ -137,7 +137,11 @@ TEST_P(Product, APackedWeightGivesTheSameBits) {
           const auto x = random({rows, depth});
           EXPECT_TRUE(at::equal(product(x, matrix, bias), product(x, b, bias)));
           const auto transposed = x.t().contiguous().t();
-          EXPECT_TRUE(at::equal(product(transposed, matrix), product(transposed, b)));
+          if (is_single()) {
+            EXPECT_TRUE(at::equal(product(transposed, matrix), product(transposed, b)));
+          } else {  // the depth is split elsewhere if the left side is transposed
+            expect_rounded(product(transposed, matrix), exact(x, b));
+          }
         }
       }
     }
