@@ -1,6 +1,5 @@
 #include "nn/pooling.h"
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -13,25 +12,46 @@ namespace weft::nn {
 
 namespace {
 
-at::Tensor pooled(const at::Tensor& tokens, SentencePooling pooling) {  // (L, D) -> (D)
-  const int64_t length = tokens.size(0);
+at::Tensor lengths_of(const kernels::Layout& layout) {
+  return layout.device_offsets.diff().to(at::kLong);  // (B)
+}
+
+/// Numbers of the tokens within their sequences, from 1: (N, 1) fp32.
+at::Tensor token_numbers(const kernels::Layout& layout) {
+  const auto begins = layout.device_offsets.slice(0, 0, layout.sequences()).to(at::kLong);
+  const auto first = begins.repeat_interleave(lengths_of(layout), 0);  // (N)
+  return (at::arange(1, layout.tokens() + 1, first.options()) - first).to(at::kFloat).unsqueeze(1);
+}
+
+at::Tensor pooled(const at::Tensor& hidden,
+                  const kernels::Layout& layout,
+                  SentencePooling pooling) {
+  const auto lengths = lengths_of(layout).unsqueeze(1);  // (B, 1)
   switch (pooling) {
     case SentencePooling::kClsToken:
-      return tokens.select(0, 0);
+      return first_tokens(hidden, layout);
     case SentencePooling::kMax:
-      return tokens.amax(0);
+      return segment_max(hidden, layout);
     case SentencePooling::kMean:
-      return tokens.mean(0);
+      return segment_sum(hidden, layout) / lengths;
     case SentencePooling::kMeanSqrtLength:
-      return tokens.sum(0) / std::sqrt(static_cast<double>(length));
-    case SentencePooling::kWeightedMean: {
-      const auto weights = at::arange(1, length + 1, tokens.options());
-      return at::mv(tokens.t(), weights) / weights.sum();
-    }
+      return segment_sum(hidden, layout) / lengths.sqrt();
+    case SentencePooling::kWeightedMean:
+      return segment_sum(hidden * token_numbers(layout), layout) / (lengths * (lengths + 1) / 2);
     case SentencePooling::kLastToken:
-      return tokens.select(0, length - 1);
+      return hidden.index_select(0, layout.device_offsets.slice(0, 1) - 1);
   }
   TORCH_CHECK(false, "unknown pooling");
+}
+
+at::Tensor segment_reduction(const at::Tensor& x,
+                             const kernels::Layout& layout,
+                             const char* reduction,
+                             const std::optional<at::Scalar>& initial) {
+  TORCH_CHECK(x.dim() == 2 && x.size(0) == layout.tokens(), reduction, " of segments expects (",
+              layout.tokens(), ", D), got ", x.sizes());
+  return at::segment_reduce(x.to(at::kFloat).contiguous(), reduction, lengths_of(layout),
+                            std::nullopt, std::nullopt, /*axis=*/0, /*unsafe=*/false, initial);
 }
 
 }  // namespace
@@ -39,26 +59,18 @@ at::Tensor pooled(const at::Tensor& tokens, SentencePooling pooling) {  // (L, D
 at::Tensor pool(const at::Tensor& hidden, const kernels::Layout& layout, SentencePooling pooling) {
   TORCH_CHECK(hidden.dim() == 2 && hidden.size(0) == layout.tokens(), "pool expects (",
               layout.tokens(), ", D), got ", hidden.sizes());
-  std::vector<at::Tensor> vectors;
   for (int64_t i = 0; i < layout.sequences(); ++i) {
-    const auto begin = layout.offsets[static_cast<std::size_t>(i)];
-    const auto end = layout.offsets[static_cast<std::size_t>(i) + 1];
-    TORCH_CHECK(end > begin, "pool: sequence ", i, " has no tokens");
-    vectors.push_back(pooled(hidden.narrow(0, begin, end - begin), pooling));
+    TORCH_CHECK(layout.length(i) > 0, "pool: sequence ", i, " has no tokens");
   }
-  return vectors.empty() ? hidden.new_empty({0, hidden.size(1)}) : at::stack(vectors);
+  return pooled(hidden, layout, pooling).to(hidden.scalar_type());
 }
 
 at::Tensor segment_sum(const at::Tensor& x, const kernels::Layout& layout) {
-  TORCH_CHECK(x.dim() == 2 && x.size(0) == layout.tokens(), "segment_sum expects (",
-              layout.tokens(), ", D), got ", x.sizes());
-  std::vector<int64_t> lengths;
-  for (int64_t b = 0; b < layout.sequences(); ++b) {
-    lengths.push_back(layout.length(b));
-  }
-  return at::segment_reduce(x.to(at::kFloat).contiguous(), "sum",
-                            kernels::to_device(lengths, x.device()), std::nullopt, std::nullopt,
-                            /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
+  return segment_reduction(x, layout, "sum", 0);
+}
+
+at::Tensor segment_max(const at::Tensor& x, const kernels::Layout& layout) {
+  return segment_reduction(x, layout, "max", std::nullopt);
 }
 
 at::Tensor first_tokens(const at::Tensor& hidden, const kernels::Layout& layout) {

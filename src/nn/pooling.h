@@ -13,6 +13,8 @@ namespace weft::nn {
 /// Sums the rows of each sequence in fp32, in their order. x (N, D) -> (B, D) fp32; zeros for a
 /// sequence without rows.
 at::Tensor segment_sum(const at::Tensor& x, const kernels::Layout& layout);
+/// The largest value of each feature of a sequence in fp32. x (N, D) -> (B, D) fp32.
+at::Tensor segment_max(const at::Tensor& x, const kernels::Layout& layout);
 
 /// How the tokens of a sequence, including special tokens, become one vector.
 enum class SentencePooling {

@@ -5,47 +5,16 @@
 
 #include "nn/linear.h"
 #include "nn/pooling.h"
-#include "nn/row_selection.h"
 
 namespace weft::nn {
 
 namespace {
 
-at::Tensor lengths_of(const ForwardContext& context) {
-  return context.layout.device_offsets.diff().to(at::kLong);  // (B)
-}
-
-/// The largest value of each feature in fp32: (N, D) -> (B, D).
-at::Tensor segment_max(const at::Tensor& x, const ForwardContext& context) {
-  return at::segment_reduce(x.to(at::kFloat).contiguous(), "max", lengths_of(context));
-}
-
-class ClsPooling : public SequencePooling {
+template <SentencePooling pooling>
+class PlainPooling : public SequencePooling {
  public:
   at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
-    return first_tokens(hidden, context.layout);
-  }
-};
-
-class LastPooling : public SequencePooling {
- public:
-  at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
-    return RowSelection::last_tokens(context).select(hidden);
-  }
-};
-
-class MeanPooling : public SequencePooling {
- public:
-  at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
-    return (segment_sum(hidden, context.layout) / lengths_of(context).unsqueeze(1))
-        .to(hidden.scalar_type());
-  }
-};
-
-class MaxPooling : public SequencePooling {
- public:
-  at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
-    return segment_max(hidden, context).to(hidden.scalar_type());
+    return pool(hidden, context.layout, pooling);
   }
 };
 
@@ -60,8 +29,9 @@ class AttentionPooling : public SequencePooling {
 
   at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
     const auto scores = query_->forward(dense_->forward(hidden).tanh()).to(at::kFloat);  // (N, 1)
-    const auto lengths = lengths_of(context);
-    const auto largest = segment_max(scores.detach(), context).repeat_interleave(lengths, 0);
+    const auto largest =
+        segment_max(scores.detach(), context.layout)
+            .repeat_interleave(context.layout.device_offsets.diff().to(at::kLong), 0);
     const auto weights = (scores - largest).exp();
     return (segment_sum(weights * hidden, context.layout) / segment_sum(weights, context.layout))
         .to(hidden.scalar_type());
@@ -72,9 +42,11 @@ class AttentionPooling : public SequencePooling {
   Linear query_{nullptr};
 };
 
-template <class Pooling>
+template <SentencePooling pooling>
 SequencePoolingMaker read_plain_pooling(config::Section& /*section*/) {
-  return [](const SequencePoolingOptions& /*options*/) { return std::make_shared<Pooling>(); };
+  return [](const SequencePoolingOptions& /*options*/) {
+    return std::make_shared<PlainPooling<pooling>>();
+  };
 }
 
 SequencePoolingMaker read_attention_pooling(config::Section& /*section*/) {
@@ -84,12 +56,12 @@ SequencePoolingMaker read_attention_pooling(config::Section& /*section*/) {
 }
 
 Registry<SequencePoolingDefinition>& pooling_registry() {
-  static Registry<SequencePoolingDefinition> registry("pooling",
-                                                      {{"cls", read_plain_pooling<ClsPooling>},
-                                                       {"last", read_plain_pooling<LastPooling>},
-                                                       {"mean", read_plain_pooling<MeanPooling>},
-                                                       {"max", read_plain_pooling<MaxPooling>},
-                                                       {"attention", read_attention_pooling}});
+  static Registry<SequencePoolingDefinition> registry(
+      "pooling", {{"cls", read_plain_pooling<SentencePooling::kClsToken>},
+                  {"last", read_plain_pooling<SentencePooling::kLastToken>},
+                  {"mean", read_plain_pooling<SentencePooling::kMean>},
+                  {"max", read_plain_pooling<SentencePooling::kMax>},
+                  {"attention", read_attention_pooling}});
   return registry;
 }
 
