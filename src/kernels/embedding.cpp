@@ -1,5 +1,6 @@
 #include "kernels/embedding.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -9,6 +10,7 @@
 #include "kernels/grad_accumulator.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
+#include "kernels/to_device.h"
 
 namespace weft::kernels {
 namespace {
@@ -93,10 +95,9 @@ void join_parts(const Gather& gather, const at::Tensor& parts, const at::Tensor&
   }
 }
 
-// Adds all rows of the gradient (N, D) with id v to row v of the table (V, D).
-void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const at::Tensor& ids) {
+// Adds the rows of the gradient (N, D) to the rows of the table (V, D) that they are gathered for.
+void scatter_add(const at::Tensor& table, const at::Tensor& gradient, const Gather& gather) {
   const int64_t columns = gradient.size(1);
-  const auto gather = gather_by_id(elements<const int64_t>(ids), ids.numel(), table.size(0));
   const auto count = static_cast<int64_t>(gather.segments.size());
   const auto sums = at::empty({count, columns}, gradient.options());
   const auto parts = at::empty({gather.parts, columns}, gradient.options().dtype(at::kFloat));
@@ -192,9 +193,78 @@ class EmbeddingSum : public torch::autograd::Function<EmbeddingSum> {
         if (!sum.defined()) {
           result[t] = sum = at::zeros(table.sizes(), gradient.options());
         }
-        scatter_add(sum, gradient, saved[t]);
+        const auto& ids = saved[t];
+        scatter_add(sum, gradient,
+                    gather_by_id(elements<const int64_t>(ids), ids.numel(), table.size(0)));
       }
     }
+    return result;
+  }
+};
+
+// 1 / length of each sequence, 0 for an empty one: (B, 1).
+at::Tensor inverse_lengths(const Layout& layout, const at::TensorOptions& options) {
+  std::vector<float> scales;
+  scales.reserve(layout.offsets.size());
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    const auto length = layout.length(b);
+    scales.push_back(length > 0 ? 1 / static_cast<float>(length) : 0);
+  }
+  return to_device(scales, options.device()).unsqueeze(1);
+}
+
+class EmbeddingMean : public torch::autograd::Function<EmbeddingMean> {
+ public:
+  static at::Tensor forward(AutogradContext* context,
+                            const at::Tensor& table,
+                            const at::Tensor& ids,
+                            const Layout& layout) {
+    const auto values = table.contiguous();
+    const auto rows = ids.contiguous();
+    check_rows(values, rows, "ids");
+    context->save_for_backward({table, rows});
+    context->saved_data["offsets"] = layout.offsets;
+    const int64_t columns = table.size(1);
+    auto sums = at::empty({layout.sequences(), columns}, table.options().dtype(at::kFloat));
+    dispatch_element_type(values, [&](auto element) {
+      using T = decltype(element);
+      parallel_for(0, layout.sequences(), 4, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) {
+          operations<T>().gather_sum({.table = elements<const T>(values),
+                                      .rows = elements<const int64_t>(rows) + layout.offsets[b],
+                                      .count = layout.length(b),
+                                      .columns = columns,
+                                      .sum_fp32 = elements<float>(sums) + b * columns,
+                                      .out = nullptr});
+        }
+      });
+    });
+    return sums.mul_(inverse_lengths(layout, sums.options())).to(table.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto& table = saved[0];
+    const auto layout =
+        Layout::from_offsets(context->saved_data["offsets"].toIntVector(), table.device());
+    const auto scaled = (gradients[0] * inverse_lengths(layout, gradients[0].options()))
+                            .to(gradients[0].scalar_type())
+                            .contiguous();  // (B, D)
+    auto gather = gather_by_id(elements<const int64_t>(saved[1]), saved[1].numel(), table.size(0));
+    std::vector<int64_t> sequence_of(static_cast<size_t>(layout.tokens()));
+    for (int64_t b = 0; b < layout.sequences(); ++b) {
+      std::fill(sequence_of.begin() + layout.offsets[b],
+                sequence_of.begin() + layout.offsets[b + 1], b);
+    }
+    for (auto& row : gather.order) {
+      row = sequence_of[row];
+    }
+    auto sum = grad_accumulator(table);
+    variable_list result(3);
+    if (!sum.defined()) {
+      result[0] = sum = at::zeros(table.sizes(), scaled.options());
+    }
+    scatter_add(sum, scaled, gather);
     return result;
   }
 };
@@ -224,6 +294,16 @@ at::Tensor embedding_sum(const at::Tensor& word,
                                type.defined() ? optional(types) : std::nullopt);
   }
   return reference::embedding_sum(word, ids, position, positions, type, types);
+}
+
+at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const Layout& layout) {
+  const ScopedOperationTimer timer(Operation::kEmbedding);
+  TORCH_CHECK(table.dim() == 2 && ids.dim() == 1 && ids.size(0) == layout.tokens() &&
+                  ids.scalar_type() == at::kLong,
+              "embedding_mean expects a table (V, D) and ids (", layout.tokens(), ") int64, got ",
+              table.sizes(), " and ", ids.sizes());
+  return has_vector_kernel(table) ? EmbeddingMean::apply(table, ids, layout)
+                                  : reference::embedding_mean(table, ids, layout);
 }
 
 }  // namespace weft::kernels

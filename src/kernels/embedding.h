@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "kernels/layout.h"
+
 namespace weft::kernels {
 
 /// Sum of embeddings: word[ids] + position[positions] + type[types]. Tables (V, D), (P, D), (T, D);
@@ -13,5 +15,9 @@ at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& positions,
                          const at::Tensor& type,
                          const at::Tensor& types);
+
+/// Mean embedding of each sequence: table (V, D), ids (N) int64 -> (B, D) in the table's dtype,
+/// added up in fp32; zeros for a sequence without ids. Gradients as above.
+at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const Layout& layout);
 
 }  // namespace weft::kernels

@@ -170,6 +170,14 @@ at::Tensor embedding_sum(const at::Tensor& word,
   return sum.to(word.scalar_type());
 }
 
+at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const Layout& layout) {
+  const auto lengths = layout.device_offsets.diff().to(at::kLong);  // (B)
+  const auto sums =
+      at::segment_reduce(at::embedding(table, ids).to(accumulate_type(table)), "sum", lengths,
+                         std::nullopt, std::nullopt, /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
+  return (sums / lengths.clamp_min(1).unsqueeze(1)).to(table.scalar_type());
+}
+
 at::Tensor linear_cross_entropy(const at::Tensor& x,
                                 const at::Tensor& weight,
                                 const at::Tensor& bias,

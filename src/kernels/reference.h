@@ -74,6 +74,8 @@ at::Tensor embedding_sum(const at::Tensor& word,
                          const at::Tensor& type,
                          const at::Tensor& types);
 
+at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const Layout& layout);
+
 at::Tensor linear_cross_entropy(const at::Tensor& x,
                                 const at::Tensor& weight,
                                 const at::Tensor& bias,

@@ -60,6 +60,32 @@ TEST_P(EmbeddingSum, NumberOfThreadsChangesNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Levels, EmbeddingSum, comparison::kVariants, comparison::variant_name);
 
+class EmbeddingMean : public comparison::EveryVariant {};
+
+TEST_P(EmbeddingMean, EqualsPlainReference) {
+  const auto layout = Layout::from_offsets({0, 3, 3, 4, 700}, at::kCPU);  // one sequence is empty
+  const auto ids = at::randint(20, {700}, at::kLong);  // ids more often than a segment is long
+  for (const int64_t columns : {1, 10, 77}) {
+    comparison::expect_same(
+        [&](const auto& in) { return embedding_mean(in[0], ids, layout); },
+        [&](const auto& in) { return reference::embedding_mean(in[0], ids, layout); },
+        {at::randn({50, columns})}, type());
+  }
+}
+
+TEST_P(EmbeddingMean, NumberOfThreadsChangesNoBit) {
+  const auto layout = Layout::from_offsets({0, 900, 1000, 2000}, at::kCPU);
+  const auto ids = at::randint(30, {2000}, at::kLong);
+  const auto once = [&] {
+    return comparison::run([&](const auto& in) { return embedding_mean(in[0], ids, layout); },
+                           {at::ones({30, 64}) / 3}, type());
+  };
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, EmbeddingMean, comparison::kVariants, comparison::variant_name);
+
 TEST(EmbeddingIds, OutOfRangeAreRefused) {
   const auto table = at::ones({4, 3});
   EXPECT_THROW(embedding_sum(table, at::tensor({4}, at::kLong), {}, {}, {}, {}), c10::Error);
