@@ -45,6 +45,10 @@ def tables():
 
 
 def ngrams():
+    for name in ("words.bin", "tree.bin", "quantized.ftz"):
+        put("fasttext", name, (CORPUS.parent.parent / f"reference/fasttext/{name}").read_bytes())
+    put("word_vectors", "glove.txt", "the 0.5 -1e-2 3\n. . . 4 5 6\nof 1 2 3\n")
+    put("word_vectors", "word2vec.vec", "2 3\n</s> 1 2 3 \n\u00fcber 4 5 6 \n")
     put("arpa", "bigrams.arpa", "a comment\n\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.3\n-0.5\t</s>\n"
         "-0.4\ta\t-0.2\n\n\\2-grams:\n-0.1\t<s> a\n-2e-1\ta </s>\n\n\\end\\\n")
     put("arpa", "spaces.arpa", "\\data\\\r\nngram 1 = 3\nngram 2=1\nngram 3=0\n\\1-grams:\n-1 </s> 0\n-inf \u00e9 +.5\n0 <s>\n\\2-grams:\n"

@@ -9,14 +9,13 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/commands.h"
+#include "cli/import_file.h"
 #include "cli/model_output.h"
 #include "data/tokenizer.h"
-#include "data/tokenizer_options.h"
 #include "models/adapters/adapter_reader.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
-#include "models/ngram/arpa.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "train/step/run_components.h"
 
@@ -145,29 +144,6 @@ void write_decision(const std::string& from,
   }
 }
 
-bool is_arpa_file(const std::string& path) {
-  return path.ends_with(".arpa") || path.ends_with(".arpa.gz");
-}
-
-/// Writes the model of an ARPA file, with a tokenizer of its words.
-void import_arpa(const Arguments& arguments, const std::string& output) {
-  const auto& path = arguments.positional()[0];
-  for (const auto* option : {"head", "labels", "base", "dtype"}) {
-    if (arguments.has(option)) {
-      throw UsageError(str_cat("weft import: --", option, " cannot be used with an ARPA file"));
-    }
-  }
-  const auto arpa = models::read_arpa(path);
-  const auto tokenizer =
-      data::make_word_level_tokenizer(arpa.words, formats::TokenizerTemplate::kBosEos);
-  write_directory(output, [&](const std::string& working) {
-    tokenizer->save(working, arpa.model->options().length);
-    models::save_model(working, *arpa.model, formats::DType::kF32);
-  });
-  log::info(str_cat("[import] ", path, " -> ", output, ", ", arpa.model->options().ngram.order,
-                    "-gram model of ", with_commas(arpa.model->options().vocabulary), " words"));
-}
-
 void say(const models::LoadedModel& loaded) {
   if (!loaded.missing_keys.empty()) {
     log::info("[import] missing keys, newly initialised: " + join(loaded.missing_keys));
@@ -185,11 +161,13 @@ int run_import(std::vector<std::string> raw) {
        .description =
            "Reads a Hugging Face model directory of any transformers version, checks it, reports "
            "missing and unexpected keys, and writes it in the current format: config.json, "
-           "model.safetensors and tokenizer. Pickle files are never read. Also reads an n-gram "
-           "model in the ARPA format, FILE.arpa or FILE.arpa.gz.",
+           "model.safetensors and tokenizer. Pickle files are never read. Also reads n-gram "
+           "models in the ARPA format (FILE.arpa, FILE.arpa.gz) and fastText's classifiers "
+           "(FILE.bin, FILE.ftz).",
        .examples = {"weft import downloads/bert-base --output bert-base",
                     "weft import downloads/electra --output tagger --head token --labels O,B,I",
-                    "weft import kenlm.arpa --output ngram"}},
+                    "weft import kenlm.arpa --output ngram",
+                    "weft import lid.176.ftz --output language_id"}},
       1, 1);
   arguments.value("output", "DIR", "Output directory; must be new or empty")
       .value("head", "HEAD",
@@ -203,8 +181,7 @@ int run_import(std::vector<std::string> raw) {
     return 0;
   }
   const auto output = read_output(arguments, "import");
-  if (is_arpa_file(arguments.positional()[0])) {
-    import_arpa(arguments, output);
+  if (import_file(arguments, output)) {
     std::cout << output << "\n";
     return 0;
   }

@@ -265,21 +265,17 @@ void inspect_config(const std::string& path,
   }
 }
 
-/// The token that a word is, alone or after a space. Throws UserError if it is several.
+/// The token that a word or a piece is. Throws UserError if it is several.
 int64_t token_of(const data::Tokenizer& tokenizer, const std::string& word) {
-  std::vector<std::string> pieces;
-  for (const auto& text : {" " + word, word}) {
-    const auto ids = tokenizer.ids(text);
-    if (ids.size() == 1 && ids[0] != tokenizer.special_token_ids().unk) {
-      return ids[0];
-    }
-    pieces.clear();
-    for (const auto id : ids) {
-      pieces.push_back(tokenizer.piece(static_cast<int32_t>(id)));
-    }
+  if (const auto id = tokenizer.word_token(word)) {
+    return *id;
   }
   if (const auto id = tokenizer.id(word)) {
     return *id;
+  }
+  std::vector<std::string> pieces;
+  for (const auto id : tokenizer.ids(word)) {
+    pieces.push_back(tokenizer.piece(static_cast<int32_t>(id)));
   }
   throw UserError(str_cat("--nearest: ", quoted_text(word),
                           pieces.size() > 1 ? str_cat(" is several tokens: ", join(pieces, " "))

@@ -22,4 +22,17 @@ bool Tokenizer::has_separate_vocabularies() const {
   return differs;
 }
 
+std::optional<int32_t> Tokenizer::word_token(const std::string& word) const {
+  std::vector<int32_t> ids;
+  for (const auto& text : {" " + word, word}) {
+    ids.clear();
+    encode(text, ids);
+    if (ids.size() == 1 && !is_special(ids[0]) && ids[0] != special_token_ids().unk) {
+      return ids[0];
+    }
+  }
+  const auto piece_id = id(word);
+  return piece_id && !continues_word(*piece_id) ? piece_id : std::nullopt;
+}
+
 }  // namespace weft::data

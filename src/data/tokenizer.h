@@ -92,6 +92,9 @@ class Tokenizer {
   /// Hash of everything that affects the ids; part of the token store's key.
   virtual uint64_t fingerprint() const = 0;
 
+  /// The token that a word is, alone or after a space; nullopt: it is several tokens or unknown.
+  std::optional<int32_t> word_token(const std::string& word) const;
+
   /// Number of tokens that the template adds to one text, or to a pair.
   int64_t num_special_tokens_to_add(bool is_pair) const;
 };

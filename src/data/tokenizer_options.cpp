@@ -20,6 +20,7 @@ const config::Choices<TokenizerType> kTypes = {
     {"byte_level_bpe", TokenizerType::kByteLevelBpe},
     {"characters", TokenizerType::kCharacters},
     {"word_level", TokenizerType::kWordLevel},
+    {"fasttext", TokenizerType::kFastText},
 };
 
 const config::Choices<std::string> kNormalizations = {
@@ -27,26 +28,38 @@ const config::Choices<std::string> kNormalizations = {
     {"nfkc_cf", "nfkc_cf"},   {"identity", "identity"},
 };
 
+constexpr int64_t kMostWordNgrams = 5;
+constexpr int64_t kMostCharNgrams = 32;
 constexpr int64_t kAllWords = 1'000'000;  // as many as there are
 
 constexpr std::string_view kOnlyWordPiece = "type: wordpiece";
+constexpr std::string_view kOnlyLowercasing = "type: wordpiece or fasttext";
+constexpr std::string_view kOnlyFastText = "type: fasttext";
 constexpr std::string_view kOnlySentencePiece = "type: unigram or bpe";
 constexpr std::string_view kOnlyByteLevel = "type: byte_level_bpe";
-constexpr std::string_view kOnlyCounting = "type: wordpiece, byte_level_bpe or word_level";
+constexpr std::string_view kOnlyCounting =
+    "type: wordpiece, byte_level_bpe, word_level or fasttext";
 
 struct TypeKey {
   const char* key;
   std::string_view only_if;
 };
-constexpr std::array<TypeKey, 7> kTypeKeys = {{
-    {"lowercase", kOnlyWordPiece},
+constexpr std::array<TypeKey, 9> kTypeKeys = {{
+    {"lowercase", kOnlyLowercasing},
     {"strip_accents", kOnlyWordPiece},
     {"min_frequency", kOnlyCounting},
     {"add_prefix_space", kOnlyByteLevel},
     {"character_coverage", kOnlySentencePiece},
     {"byte_fallback", kOnlySentencePiece},
     {"normalization", kOnlySentencePiece},
+    {"word_ngrams", kOnlyFastText},
+    {"char_ngrams", kOnlyFastText},
 }};
+
+/// Whether the vocabulary has all words that are frequent enough, by default.
+bool counts_words(TokenizerType type) {
+  return type == TokenizerType::kWordLevel || type == TokenizerType::kFastText;
+}
 
 void check_file(config::Section& section, const TokenizerOptions& options) {
   std::vector<const char*> others = {"train_on", "type", "vocab_size", "sample_lines"};
@@ -65,9 +78,35 @@ void check_file(config::Section& section, const TokenizerOptions& options) {
   }
 }
 
-void read_word_piece(config::Section& section, TokenizerOptions& options) {
+void read_lowercase(config::Section& section, TokenizerOptions& options) {
   section.read("lowercase", options.lowercase,
-               {.help = "Lowercases the text.", .only_if = kOnlyWordPiece});
+               {.help = "Lowercases the text. fasttext: also separates punctuation from words.",
+                .only_if = kOnlyLowercasing});
+}
+
+void read_fasttext(config::Section& section, TokenizerOptions& options) {
+  section.read("word_ngrams", options.word_ngrams,
+               {.help = "Maximum size of word n-grams. 2: adds bigrams to the single words.",
+                .unit = "words",
+                .range = config::between(1, kMostWordNgrams),
+                .only_if = kOnlyFastText});
+  std::vector<double> sizes(options.char_ngrams.begin(), options.char_ngrams.end());
+  section.read("char_ngrams", sizes,
+               {.help = "Minimum and maximum size of character n-grams of words, such as [3, 6]. "
+                        "[0, 0]: none.",
+                .unit = "characters",
+                .range = config::between(0, kMostCharNgrams),
+                .only_if = kOnlyFastText});
+  const bool are_whole =
+      std::ranges::all_of(sizes, [](double size) { return size == std::floor(size); });
+  if (sizes.size() != 2 || !are_whole || sizes[0] > sizes[1]) {
+    section.report("char_ngrams", "must be two whole numbers, the first at most the second");
+    return;
+  }
+  options.char_ngrams.assign(sizes.begin(), sizes.end());
+}
+
+void read_word_piece(config::Section& section, TokenizerOptions& options) {
   bool strips_accents = options.lowercase;
   if (section.is_documenting() || section.has("strip_accents")) {
     section.read(
@@ -80,7 +119,7 @@ void read_word_piece(config::Section& section, TokenizerOptions& options) {
 void read_min_frequency(config::Section& section, TokenizerOptions& options) {
   section.read("min_frequency", options.min_frequency,
                {.help = "Minimum frequency of a pair of pieces to be merged into a new piece; for "
-                        "word_level, of a word.",
+                        "word_level, of a word; for fasttext, of a word or an n-gram.",
                 .unit = "times",
                 .range = config::at_least(1),
                 .only_if = kOnlyCounting});
@@ -122,9 +161,12 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
       read.push_back(only);
     }
   };
+  const bool is_fasttext = options.type == TokenizerType::kFastText;
+  read_where(is_word_piece || is_fasttext, kOnlyLowercasing, read_lowercase);
   read_where(is_word_piece, kOnlyWordPiece, read_word_piece);
-  read_where(is_word_piece || is_byte_level || options.type == TokenizerType::kWordLevel,
-             kOnlyCounting, read_min_frequency);
+  read_where(is_word_piece || is_byte_level || counts_words(options.type), kOnlyCounting,
+             read_min_frequency);
+  read_where(is_fasttext, kOnlyFastText, read_fasttext);
   read_where(is_byte_level, kOnlyByteLevel, read_byte_level);
   const bool is_sentencepiece =
       options.type == TokenizerType::kUnigram || options.type == TokenizerType::kBpe;
@@ -139,13 +181,14 @@ void read_type_keys(config::Section& section, TokenizerOptions& options) {
 void read_tokenizer_training(config::Section& section, TokenizerOptions& options) {
   section.read_choice("type", options.type, kTypes,
                       {.help = "Tokenizer algorithm to train. word_level: the words between white "
-                               "space, as they are."});
-  if (options.type == TokenizerType::kWordLevel) {
+                               "space, as they are. fasttext: words and n-grams in hash buckets, "
+                               "for models that classify by a bag of features."});
+  if (counts_words(options.type)) {
     options.vocab_size = kAllWords;
   }
   section.read("vocab_size", options.vocab_size,
-               {.help = "Vocabulary size, including special tokens. For characters and word_level: "
-                        "the maximum; the default of word_level is 1,000,000.",
+               {.help = "Vocabulary size, including special tokens. For characters, word_level and "
+                        "fasttext: the maximum; the default of the latter two is 1,000,000.",
                 .unit = "pieces",
                 .range = config::between(16, 1'000'000)});
   section.read("train_on", options.train_on,
@@ -181,6 +224,10 @@ TokenizerOptions default_tokenizer_options(TokenizerTemplate style, int64_t byte
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kQwen2:
       options.type = TokenizerType::kByteLevelBpe;
+      break;
+    case TokenizerTemplate::kFastText:
+      options.type = TokenizerType::kFastText;
+      options.vocab_size = kAllWords;
       break;
     case TokenizerTemplate::kBosEos:
       options.type = TokenizerType::kWordLevel;

@@ -14,7 +14,15 @@
 
 namespace weft::data {
 
-enum class TokenizerType { kWordPiece, kUnigram, kBpe, kByteLevelBpe, kCharacters, kWordLevel };
+enum class TokenizerType {
+  kWordPiece,
+  kUnigram,
+  kBpe,
+  kByteLevelBpe,
+  kCharacters,
+  kWordLevel,
+  kFastText
+};
 
 using formats::TokenizerTemplate;
 
@@ -34,16 +42,18 @@ struct TokenizerOptions {
   int64_t vocab_size = 30522;
   std::optional<std::string> file = {};  // loaded instead of training a tokenizer
   std::string train_on = "data";  // `data`: the texts of data.train; else a glob of text files
-  bool lowercase = true;          // wordpiece
+  bool lowercase = true;          // wordpiece, fasttext
   std::optional<bool> strip_accents = {};  // wordpiece; nullopt: same as lowercase
   double character_coverage = 0.9995;      // unigram, bpe
   bool byte_fallback = false;              // unigram, bpe
   std::string normalization =
       "nmt_nfkc";  // unigram, bpe: nmt_nfkc | nfkc | nmt_nfkc_cf | nfkc_cf | identity
-  bool add_prefix_space = false;     // byte_level_bpe
-  int64_t sample_lines = 2'000'000;  // sample size for training if there are more lines
-  int64_t min_frequency = 2;         // wordpiece, byte_level_bpe, word_level
-  LanguageCodes languages = {};      // mBART only; a run takes them from its data
+  bool add_prefix_space = false;              // byte_level_bpe
+  int64_t sample_lines = 2'000'000;           // sample size for training if there are more lines
+  int64_t min_frequency = 2;                  // wordpiece, byte_level_bpe, word_level, fasttext
+  int64_t word_ngrams = 1;                    // fasttext
+  std::vector<int64_t> char_ngrams = {0, 0};  // fasttext: shortest and longest; 0: none
+  LanguageCodes languages = {};               // mBART only; a run takes them from its data
 };
 
 /// `options`: the defaults. Throws config::Error (for example if `file` is combined with `train_on`

@@ -15,6 +15,7 @@ enum class TokenizerTemplate {
   kT5,          // `a </s>`, sentinels from <extra_id_0> down at the end of the vocabulary
   kEosOnly,     // `a </s>` without sentinels: the original Transformer (2017), Marian
   kBosEos,      // `<s> a </s>`, without padding and mask: classical language models
+  kFastText,    // `a </s>` of fasttext tokenizers, `</s>` being one of the words; else as kEosOnly
   kMbart,       // `a </s> en_XX`: the language code follows each text; unigram only
 };
 

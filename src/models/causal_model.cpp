@@ -77,7 +77,8 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   register_pooling();
   const auto& head = head_of(options);
   if (head.predicts_tokens) {
-    register_output_layer(options, options.dim);
+    register_output_layer(options.layer_types,
+                          {.width = options.dim, .vocabulary = options.vocabulary});
   }
   if (head.predicts_tokens && !options.tie_word_embeddings &&
       has_output_matrix(options.layer_types)) {

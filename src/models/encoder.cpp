@@ -97,7 +97,8 @@ void Encoder::register_head() {
   }
   if (head.predicts_tokens) {
     mlm_head_ = register_module("head", MlmHead(options_));
-    register_output_layer(options_, embedding_width(options_));
+    register_output_layer(options_.layer_types,
+                          {.width = embedding_width(options_), .vocabulary = options_.vocabulary});
   }
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));

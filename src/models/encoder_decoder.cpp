@@ -108,7 +108,8 @@ void EncoderDecoder::register_head() {
     classification_head_ = register_module("head", ClassificationHead(options_));
     return;
   }
-  register_output_layer(options_, options_.dim);
+  register_output_layer(options_.layer_types,
+                        {.width = options_.dim, .vocabulary = options_.vocabulary});
   if (!has_output_matrix(options_.layer_types)) {
     return;
   }

@@ -50,7 +50,7 @@ FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
                               nn::Linear(nn::LinearOptions{own.context * options.dim, own.hidden,
                                                            /*has_bias=*/!is_bilinear(options)}));
   }
-  register_output_layer(options, width);
+  register_output_layer(options.layer_types, {.width = width, .vocabulary = options.vocabulary});
   if (!has_output_matrix(options.layer_types)) {
     return;
   }

@@ -17,10 +17,10 @@ at::Device Model::device() const {
   return all.empty() ? at::Device(at::kCPU) : all.front().device();
 }
 
-void Model::register_output_layer(const ModelOptions& options, int64_t width) {
-  if (const auto& type = options.layer_types.output) {
-    output_layer_ = register_module("output_layer",
-                                    type->make({.width = width, .vocabulary = options.vocabulary}));
+void Model::register_output_layer(const LayerTypes& types, const nn::OutputOptions& sizes) {
+  if (const auto& type = types.output) {
+    output_layer_ = register_module("output_layer", type->make(sizes));
+    outputs_ = sizes.vocabulary;
   }
 }
 
@@ -32,10 +32,13 @@ void Model::fit(const TrainingSequences& data) {
   if (output_layer_ == nullptr || !output_layer_->needs_statistics()) {
     return;
   }
-  std::vector<int64_t> counts(static_cast<std::size_t>(options().vocabulary), 0);
+  std::vector<int64_t> counts(static_cast<std::size_t>(outputs_), 0);
   data.visit([&](const TrainingSequence& sequence) {
     for (const auto token : sequence.targets) {
       ++counts.at(static_cast<std::size_t>(token));
+    }
+    if (sequence.targets.empty() && sequence.label >= 0) {  // a class is predicted
+      ++counts.at(static_cast<std::size_t>(sequence.label));
     }
   });
   output_layer_->fit({.counts = std::move(counts), .token = data.token});
@@ -67,11 +70,13 @@ at::Tensor Model::output_bias() {
   TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
 }
 
+at::Tensor Model::output_logits(const at::Tensor& features, const nn::OutputMatrix& matrix) {
+  return output_layer_ != nullptr ? output_layer_->logits(features, matrix)
+                                  : kernels::linear(features, matrix.weight, matrix.bias);
+}
+
 at::Tensor Model::lm_logits(const at::Tensor& states) {
-  if (output_layer_ != nullptr) {
-    return output_layer_->logits(token_features(states), output_matrix());
-  }
-  return kernels::linear(token_features(states), output_weight(), output_bias());
+  return output_logits(token_features(states), output_matrix());
 }
 
 at::Tensor Model::lm_loss(const at::Tensor& states,

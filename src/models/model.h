@@ -129,13 +129,16 @@ class Model : public torch::nn::Module {
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
 
  protected:
-  /// Registers the output layer of the options' type, if that is not the plain matrix. `width`: E.
-  void register_output_layer(const ModelOptions& options, int64_t width);
+  /// Registers the output layer of this type, if that is not the plain matrix.
+  void register_output_layer(const LayerTypes& types, const nn::OutputOptions& sizes);
+  /// Logits (M, V) of tokens or classes from features (M, E): of that layer, else of the matrix.
+  at::Tensor output_logits(const at::Tensor& features, const nn::OutputMatrix& matrix);
 
  private:
   nn::OutputMatrix output_matrix();
 
   std::shared_ptr<nn::OutputLayer> output_layer_;  // null: a softmax over the output matrix
+  int64_t outputs_ = 0;                            // of that layer: tokens or classes
 };
 
 /// The submodule with a dotted path (`layers.0.attention`), or nullptr.

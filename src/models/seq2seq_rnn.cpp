@@ -123,7 +123,8 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
   const auto read = own.attends_after ? encoded + state_width : state_width + options.dim + encoded;
   const int64_t pieces = !own.attends_after && own.readout == Readout::kMaxout ? 2 : 1;
   readout_ = register_module("readout", nn::Linear(nn::LinearOptions{read, pieces * options.dim}));
-  register_output_layer(options, options.dim);
+  register_output_layer(options.layer_types,
+                        {.width = options.dim, .vocabulary = options.vocabulary});
   if (has_output_matrix(options.layer_types)) {
     if (!options.tie_word_embeddings) {
       output_ = register_parameter("output", at::empty({options.vocabulary, options.dim}));

@@ -17,7 +17,7 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 using test::kSource;
 using test::read_recipe;
 using test::recipe_names;

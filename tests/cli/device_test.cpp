@@ -17,7 +17,7 @@
 namespace weft::cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// Environment variables with which `weft` finds a GPU; none if LibTorch has CUDA.
 std::string setting() {

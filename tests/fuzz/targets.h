@@ -7,6 +7,7 @@ namespace weft::fuzz {
 // Each reads the input as described in its NAME_fuzz.cpp; the seeds are in corpus/NAME.
 void csv(std::string_view input);
 void events(std::string_view input);
+void fasttext(std::string_view input);
 void gzip(std::string_view input);
 void image(std::string_view input);
 void json(std::string_view input);
@@ -23,6 +24,7 @@ void tokenizer_json(std::string_view input);
 void tsv(std::string_view input);
 void vocab_json(std::string_view input);
 void vocab_txt(std::string_view input);
+void word_vectors(std::string_view input);
 void yaml(std::string_view input);
 
 }  // namespace weft::fuzz

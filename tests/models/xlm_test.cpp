@@ -6,6 +6,7 @@
 
 #include "formats/json.h"
 #include "models/config/config_json.h"
+#include "models/config/presets.h"
 #include "models/directory.h"
 #include "support/config.h"
 #include "support/folder.h"

@@ -10,6 +10,7 @@
 #include "data/tokenizer.h"
 #include "data/tokenizers/config_files.h"
 #include "data/tokenizers/documents.h"
+#include "data/tokenizers/fasttext/fasttext_features.h"
 #include "data/tokenizers/sentencepiece/sentencepiece_model.h"
 #include "data/tokenizers/special_names.h"
 #include "data/tokenizers/tokenizer_json_parts.h"
@@ -176,6 +177,9 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
   if (has_marian_tokenizer(path)) {
     return load_marian_tokenizer(path);
   }
+  if (has_fasttext_tokenizer(path)) {
+    return load_fasttext_tokenizer(path);
+  }
   std::vector<std::string> names;
   for (const auto& [name, read_parts] : kFiles) {
     const std::string file = path + "/" + std::string(name);
@@ -206,7 +210,8 @@ std::string resolve_run_directory(const std::string& directory) {
 }  // namespace
 
 bool has_tokenizer(const std::string& directory) {
-  return has_marian_tokenizer(directory) || fs::exists(directory + "/preprocessor_config.json") ||
+  return has_marian_tokenizer(directory) || has_fasttext_tokenizer(directory) ||
+         fs::exists(directory + "/preprocessor_config.json") ||
          std::any_of(kFiles.begin(), kFiles.end(), [&](const auto& file) {
            return fs::exists(str_cat(directory, "/", file.first));
          });

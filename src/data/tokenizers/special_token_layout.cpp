@@ -21,6 +21,7 @@ formats::Json layout_template_of(TokenizerTemplate style, const NamedId& cls, co
       return roberta_processing(cls, sep, false);
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kFastText:
       return eos_template(sep);
     case TokenizerTemplate::kBosEos:
       return bos_eos_template(cls, sep);
@@ -70,6 +71,7 @@ SpecialTokenLayout special_token_layout(TokenizerTemplate style, const LanguageC
               .mask = ""};
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kFastText:
       return {.first = {"<pad>", "</s>", "<unk>"},
               .last = style == TokenizerTemplate::kT5 ? sentinels() : std::vector<std::string>{},
               .pad = "<pad>",

@@ -56,6 +56,7 @@ struct FamilyCapabilities {
   bool decoder_starts_with_eos = false;  // else with the padding token
   bool has_matrix_products = true;
   std::optional<double> default_lr = {};  // of train.optimizer; nullopt: by the task
+  bool has_class_output = false;          // `model.output` predicts its classes
   bool requires_text_pairs = false;       // compares two texts
   bool is_counted = false;                // Model::fit is all of its training: it has no parameters
 };

@@ -16,6 +16,7 @@ FamilyDefinition modernbert();   // arXiv:2412.13663
 FamilyDefinition xlm();          // arXiv:1901.07291
 
 FamilyDefinition bag_of_words();            // a linear classifier of word counts
+FamilyDefinition fasttext();                // mean of embeddings, arXiv:1607.01759
 FamilyDefinition decomposable_attention();  // over two texts, arXiv:1606.01933
 
 FamilyDefinition ngram();            // a smoothed n-gram language model

@@ -18,6 +18,7 @@
 #include "train/run/run_config.h"
 #include "train/run/run_directory.h"
 #include "train/step/evaluation_driver.h"
+#include "train/step/pretrained_embeddings.h"
 #include "train/step/run_components.h"
 
 namespace weft::train {
@@ -200,7 +201,11 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
   if (root.is_valid("tokenizer") && root.is_valid("init_from")) {
     check_part(root, "model", [&] {
       sized = options_without_data(config);
-      models::make_uninitialized_model(*sized);
+      const auto model = models::make_uninitialized_model(*sized);
+      if (config.pretrained_embeddings && root.is_valid("pretrained_embeddings")) {
+        check_part(root, "pretrained_embeddings",
+                   [&] { check_pretrained_embeddings(*config.pretrained_embeddings, *model); });
+      }
     });
   }
   auto options = options_of_run(config);

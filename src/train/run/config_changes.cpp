@@ -64,15 +64,9 @@ std::vector<ConfigChange> config_changes(const std::string& before, const std::s
 bool may_change(const std::string& key) {
   constexpr std::array<std::string_view, 3> kFree = {"data.num_workers", "data.cache_dir",
                                                      "data.evaluate"};
-  constexpr std::array<std::string_view, 9> kFixed = {"init_from",
-                                                      "model",
-                                                      "tokenizer",
-                                                      "data",
-                                                      "objective",
-                                                      "run.seed",
-                                                      "train.optimizer.type",
-                                                      "train.freeze",
-                                                      "train.lora"};
+  constexpr std::array<std::string_view, 10> kFixed = {
+      "init_from", "pretrained_embeddings", "model",        "tokenizer", "data", "objective",
+      "run.seed",  "train.optimizer.type",  "train.freeze", "train.lora"};
   const auto is_at_or_below = [&](std::string_view prefix) {
     return key.starts_with(prefix) &&
            (key.size() == prefix.size() || key[prefix.size()] == '.' || key[prefix.size()] == '[');

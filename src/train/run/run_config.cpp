@@ -4,13 +4,13 @@
 #include <stdexcept>
 
 #include "base/string_util.h"
-#include "config/reference.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/parameter_groups.h"
+#include "train/run/train_section.h"
 #include "train/sweep/sweep_grid.h"
 
 namespace weft::train {
@@ -50,6 +50,12 @@ void read_tokenizer(config::Section& root, config::Section& section, RunConfig& 
         data::default_tokenizer_options(config.model.family->style, training_bytes(config.data));
   }
   section.attempt([&] { config.tokenizer = data::read_tokenizer_options(section, defaults); });
+  if (config.tokenizer.type == data::TokenizerType::kFastText && is_model_known(root) &&
+      !models::is_baseline(config.model.family)) {
+    section.report("type",
+                   "fasttext gives words and n-grams in no order, for model.type fasttext "
+                   "or bag_of_words");
+  }
   const bool is_used = !config.init_from || config.tokenizer.file;
   if (!is_used && section.is_valid() && root.is_valid("init_from")) {
     root.report("tokenizer", "init_from brings its own tokenizer: omit this section");
@@ -131,7 +137,8 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
   }
   const auto head = config.objective->head(config.model);
   if (root.has("model.output") && config.model.layer_types.output &&
-      !models::definition_of(head).predicts_tokens) {
+      !models::definition_of(head).predicts_tokens &&
+      !models::capabilities_of(config.model.family).has_class_output) {
     root.report("model.output", "has no effect here, only if the model predicts tokens");
   }
   if (root.has("model.classifier_pooling") && config.model.layer_types.pooling &&
@@ -175,6 +182,24 @@ void check_sections(const RunSections& sections, const RunConfig& config) {
   reject_unused_keys(data, train, config);
 }
 
+void read_pretrained_embeddings(config::Section& root, RunConfig& config) {
+  auto& path = config.pretrained_embeddings;
+  root.read(
+      "pretrained_embeddings", path,
+      {.help = "Word vectors that the word embeddings start from: a text file of GloVe, "
+               "word2vec or fastText (.vec), optionally .gz. Tokens that it does not have are "
+               "initialised at random; train.freeze keeps embeddings as they are.",
+       .only_if = "no init_from"});
+  if (!path || root.is_documenting()) {
+    return;
+  }
+  if (config.init_from) {
+    root.report("pretrained_embeddings", "init_from brings its own embeddings: omit this key");
+  } else if (!std::filesystem::exists(*path)) {
+    root.report("pretrained_embeddings", str_cat("'", *path, "': no such file"));
+  }
+}
+
 void read_model(config::Section& root, RunConfig& config) {
   const bool is_new = !config.init_from && root.is_valid("init_from");
   std::optional<models::ModelOptions> base;
@@ -211,118 +236,11 @@ std::optional<config::Section> tokenizer_section(config::Section& root, const Ru
        .only_if = "no init_from"});
 }
 
-objectives::TrainingDefaults family_defaults_of(models::Family family,
-                                                objectives::TrainingDefaults defaults) {
-  if (const auto lr = models::capabilities_of(family).default_lr) {
-    defaults.task = std::string(models::word_of(family));
-    defaults.batch_sequences = 32;
-    defaults.lr = lr;
-  }
-  return defaults;
-}
-
-/// The keys of `train:`, each with its default by task.
-config::Declarations train_keys_of_all_tasks() {
-  std::vector<objectives::TrainingDefaults> tasks = {
-      {.task = "in general"},
-      objectives::labelled_training_defaults({.has_weights = true}),
-      objectives::labelled_training_defaults({.has_weights = true, .has_adapters = true})};
-  for (const auto& [name, family] : models::families()) {
-    if (auto defaults = family_defaults_of(family, {}); !defaults.task.empty()) {
-      tasks.push_back(std::move(defaults));
-    }
-  }
-  std::vector<config::TypeDeclarations> types;
-  for (const auto& defaults : tasks) {
-    types.push_back({defaults.task, config::collect_declarations([&](config::Section section) {
-                       read_train_options(section, defaults);
-                     })});
-  }
-  return config::merge_types(types);
-}
-
-/// `fine-tuning defaults: 32 sequences per step, lr 5e-05`: those that the config does not give.
-std::string words_of_defaults(const config::Section& train,
-                              const TrainOptions& options,
-                              const objectives::TrainingDefaults& defaults) {
-  std::vector<std::string> words;
-  if (!train.has("batch_sequences") && !train.has("batch_tokens")) {
-    words.push_back(options.batch_sequences
-                        ? str_cat(*options.batch_sequences, " sequences per step")
-                        : str_cat(*options.batch_tokens, " tokens per step"));
-  }
-  if (!train.has("optimizer.lr")) {
-    words.push_back("lr " + shortest_repr(options.optimizer.lr));
-  }
-  if (!train.has("schedule.warmup")) {
-    words.push_back(defaults.warmup ? "warm-up " + config::to_string(*defaults.warmup)
-                                    : "no warm-up");
-  }
-  if (!train.has("duration")) {
-    words.push_back(config::to_string(options.duration));
-  }
-  return words.empty()
-             ? ""
-             : str_cat(defaults.task, defaults.task.empty() ? "" : " ", "defaults: ", join(words));
-}
-
-/// A model that is estimated in one pass has no use for the keys of training steps.
-void check_counted(const config::Section& root,
-                   const config::Section& train,
-                   const RunConfig& config) {
-  const auto type = str_cat("model.type: ", models::word_of(config.model.family));
-  if (config.init_from) {
-    root.report("init_from", str_cat(type,
-                                     " cannot be trained further: the counts of its training "
-                                     "data are not stored; train on all data at once"));
-  }
-  const bool is_classifier =
-      config.objective && config.objective->head(config.model) == models::Head::kSequence;
-  for (const auto* key : {"class_prior", "temperature"}) {
-    const auto path = str_cat("model.", key);
-    if (!is_classifier && root.has(path)) {
-      root.report(path, "has no effect here, only with objective.type: classify");
-    }
-  }
-  const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
-                                      "threads",        "log_every",    "best_by"};
-  for (const auto& key : train_keys_of_all_tasks().keys) {
-    const bool is_given = train.has(key.path) && key.type != config::KeyType::kSection;
-    if (is_given && !used.contains(key.path.substr(0, key.path.find('.')))) {
-      train.report(key.path, str_cat("has no effect with ", type,
-                                     ", which is estimated in one pass over the data, without "
-                                     "gradients"));
-    }
-  }
-}
-
-void read_train(const config::Section& root, config::Section& train, RunConfig& config) {
-  if (train.is_documenting()) {
-    train.declare(train_keys_of_all_tasks());
-    return;
-  }
-  objectives::TrainingDefaults defaults;
-  if (config.objective && is_model_known(root)) {
-    defaults = family_defaults_of(
-        config.model.family,
-        config.objective->training_defaults({.has_weights = config.init_from.has_value(),
-                                             .has_adapters = train.has("lora.rank"),
-                                             .dim = config.model.dim}));
-  }
-  if (is_model_known(root) && models::capabilities_of(config.model.family).is_counted) {
-    check_counted(root, train, config);
-    defaults.duration = config::Duration{.amount = 1, .unit = config::DurationUnit::kEpochs};
-    config.train = read_train_options(train, defaults);
-    return;
-  }
-  config.train = read_train_options(train, defaults);
-  config.defaults = words_of_defaults(train, config.train, defaults);
-}
-
 void read_all(config::Section root, RunConfig& config) {
   root.read("init_from", config.init_from,
             {.help = "Checkpoint, run directory or Hugging Face directory to initialise weights "
                      "and tokenizer from. null: random initialisation."});
+  read_pretrained_embeddings(root, config);
   read_model(root, config);
   auto tokenizer = tokenizer_section(root, config);
   auto data = root.section("data", {.help = "Training and evaluation data.", .is_required = true});
@@ -337,7 +255,7 @@ void read_all(config::Section root, RunConfig& config) {
       {.help = "Training settings. The defaults of fine-tuning are those of runs with init_from "
                "and objective.type: classify, regress or tag; with model.dim below 512 their lr is "
                "1e-4."});
-  train.attempt([&] { read_train(root, train, config); });
+  train.attempt([&] { read_train_section(root, train, config); });
   if (!root.is_documenting()) {
     check_sections({.root = root, .data = data, .objective = objective, .train = train}, config);
   }

@@ -18,7 +18,8 @@ namespace weft::train {
 /// A whole config file, read and checked.
 struct RunConfig {
   std::optional<std::string> init_from;  // as written: a checkpoint, run or Hugging Face directory
-  models::ModelOptions model;            // with init_from: its config.json, overridden by `model:`
+  std::optional<std::string> pretrained_embeddings;  // path of word vectors
+  models::ModelOptions model;  // with init_from: its config.json, overridden by `model:`
   data::TokenizerOptions
       tokenizer;  // with init_from: only `file` counts, which must be the same tokenizer
   data::DataOptions data;

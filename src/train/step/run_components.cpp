@@ -22,6 +22,7 @@
 #include "objectives/data/training_texts.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"
+#include "train/step/pretrained_embeddings.h"
 
 namespace weft::train {
 
@@ -293,6 +294,10 @@ RunComponents prepare_run(const RunConfig& whole_config,
     log::info(
         "[model] transformers has no model with these layers; config.json describes it under "
         "a model_type of Weft");
+  }
+  if (!checkpoint && config.pretrained_embeddings) {
+    load_pretrained_embeddings(*config.pretrained_embeddings, *components.tokenizer,
+                               *components.model);
   }
   if (!checkpoint && !config.init_from) {
     fit_model(config, components);

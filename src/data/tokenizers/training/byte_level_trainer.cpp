@@ -31,6 +31,7 @@ bool byte_level_composes(TokenizerTemplate style) {
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kFastText:
     case TokenizerTemplate::kBosEos:
       break;
   }
@@ -45,6 +46,7 @@ std::string class_of(TokenizerTemplate style) {
     case TokenizerTemplate::kBertNoSegments:
     case TokenizerTemplate::kT5:
     case TokenizerTemplate::kEosOnly:
+    case TokenizerTemplate::kFastText:
     case TokenizerTemplate::kBosEos:
     case TokenizerTemplate::kXlm:
       break;

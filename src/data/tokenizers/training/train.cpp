@@ -158,6 +158,8 @@ std::shared_ptr<const Tokenizer> train_on_texts(const TokenizerOptions& options,
       return train_character_tokenizer(options, style, texts);
     case TokenizerType::kWordLevel:
       return train_word_level_tokenizer(options, style, texts, report);
+    case TokenizerType::kFastText:
+      return train_fasttext_tokenizer(options, texts);
     case TokenizerType::kUnigram:
     case TokenizerType::kBpe:
       break;
@@ -219,14 +221,15 @@ std::vector<std::string> tokenizer_warnings(const TokenizerOptions& options,
                                             const std::vector<std::string>& texts) {
   std::vector<std::string> warnings;
   const bool is_word_level = options.type == TokenizerType::kWordLevel;
-  const bool is_limit = is_word_level || options.type == TokenizerType::kCharacters;
+  const bool is_fasttext = options.type == TokenizerType::kFastText;
+  const bool is_limit = is_word_level || is_fasttext || options.type == TokenizerType::kCharacters;
   if (tokenizer.size() < options.vocab_size && !is_limit) {
     warnings.push_back(str_cat("tokenizer.vocab_size: ", options.vocab_size,
                                ", but these texts yield only ", tokenizer.size(), " pieces"));
   }
   const bool has_bytes = options.type == TokenizerType::kByteLevelBpe ||
                          (is_trained_by_sentencepiece(options) && options.byte_fallback);
-  if (!has_bytes && !is_word_level) {
+  if (!has_bytes && !is_word_level && !is_fasttext) {
     if (const auto unknown = unknown_characters(tokenizer, texts); !unknown.empty()) {
       warnings.push_back(describe_unknown(options, unknown));
     }

@@ -61,6 +61,11 @@ std::shared_ptr<const Tokenizer> train_word_level_tokenizer(const TokenizerOptio
                                                             const std::vector<std::string>& texts,
                                                             TokenizerReport& report);
 
+/// Builds a tokenizer whose tokens are the words, character n-grams and word n-grams that occur at
+/// least `min_frequency` times; at most `vocab_size` in all, words first.
+std::shared_ptr<const Tokenizer> train_fasttext_tokenizer(const TokenizerOptions& options,
+                                                          const std::vector<std::string>& texts);
+
 /// Trains a GPT-2 style tokenizer: byte pair encoding over the bytes of words, so that no text
 /// contains unknown tokens. Throws data::Error if `vocab_size` is smaller than the 256 bytes plus
 /// the style's special tokens.
