@@ -26,6 +26,14 @@ enum class BlockDropoutSite : uint32_t {
   kFeedForwardDropPath = 7
 };
 
+/// Of a recurrent sub-layer, beside the output and the drop path of its block.
+enum class RecurrentDropoutSite : uint32_t {
+  kWeights = 0,
+  kReverseWeights = 2,
+  kInput = 3,
+  kStates = 4
+};
+
 /// Added to the layer index of a sub-layer's second, third, ... occurrence in its block.
 inline constexpr int64_t kRepeatedSublayer = int64_t{1} << 16;
 
@@ -38,7 +46,8 @@ constexpr uint32_t adapter_site(std::size_t index) {
 }
 
 constexpr uint32_t site_id(DropoutSite site) { return static_cast<uint32_t>(site); }
-constexpr uint32_t site_id(int64_t layer, BlockDropoutSite site) {
+template <class Site>
+constexpr uint32_t site_id(int64_t layer, Site site) {
   return (1 + static_cast<uint32_t>(layer)) * kSitesPerBlock + static_cast<uint32_t>(site);
 }
 

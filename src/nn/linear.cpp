@@ -29,7 +29,8 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ForwardContext& context) {
   if (adapters_.empty()) {
-    return product(x);
+    return context.rate(weight_dropout_) > 0 ? kernels::linear(x, weight(context), bias_)
+                                             : product(x);
   }
   std::vector<kernels::LoraUpdate> added;
   for (const auto& adapter : adapters_) {
@@ -40,7 +41,18 @@ at::Tensor LinearImpl::forward(const at::Tensor& x, const ForwardContext& contex
                      .dropout = context.rate(adapter.options.dropout),
                      .rng_key = context.rng_key(adapter.options.site)});
   }
-  return kernels::linear(x, weight_, bias_, added);
+  return kernels::linear(x, weight(context), bias_, added);
+}
+
+at::Tensor LinearImpl::weight(const ForwardContext& context) const {
+  auto key = context.rng_key(weight_dropout_site_);
+  key.first_row = 0;  // micro-batches have the same mask
+  return kernels::dropout(weight_, context.rate(weight_dropout_), key);
+}
+
+void LinearImpl::set_weight_dropout(double rate, uint32_t site) {
+  weight_dropout_ = rate;
+  weight_dropout_site_ = site;
 }
 
 at::Tensor LinearImpl::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {

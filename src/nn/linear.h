@@ -49,6 +49,8 @@ class LinearImpl : public torch::nn::Module {
   /// forward_slice() and forward_activated().
   bool has_fused_path() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
+  /// The weight of a pass: in training with its dropout, if it has any.
+  at::Tensor weight(const ForwardContext& context) const;
   const at::Tensor& bias() const { return bias_; }
 
   /// Replaces the weight by a packed one (kernels::PackedMatrix), for decoding token by token, and
@@ -59,6 +61,10 @@ class LinearImpl : public torch::nn::Module {
   /// releases the original. Not for layers with adapters.
   void quantize();
   bool is_quantized() const { return quantized_.has_value(); }
+
+  /// Dropout of the weight itself, in training (DropConnect; arXiv:1708.02182, section 2): the
+  /// whole step has one mask.
+  void set_weight_dropout(double rate, uint32_t site);
 
   /// Registers the adapter's two matrices; the caller initialises their values.
   void add_adapter(const AdapterOptions& options);
@@ -76,6 +82,8 @@ class LinearImpl : public torch::nn::Module {
 
   at::Tensor weight_;  // (outputs, inputs)
   at::Tensor bias_;    // (outputs), or undefined
+  double weight_dropout_ = 0;
+  uint32_t weight_dropout_site_ = 0;
   std::vector<Adapter> adapters_;
   std::optional<kernels::QuantizedWeight> quantized_;
   std::optional<kernels::PackedMatrix> packed_;

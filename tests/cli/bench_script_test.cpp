@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -83,6 +84,43 @@ TEST_F(BenchScript, FitsGrowthToMeasuredSteps) {
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_NE(done.out.find("| threads | 1 to 2 |"), std::string::npos) << done.out;
   EXPECT_NE(test::contents(directory / "growth.svg").find("<circle"), std::string::npos);
+}
+
+class LadderScript : public BenchScript {
+ protected:
+  static constexpr const char* kLadder = WEFT_SOURCE_DIR "/scripts/ladder";
+
+  test::ProcessResult ladder(const std::string& options) {
+    return python({"-c",
+                   "import os, sys; os.chdir(sys.argv[1]); os.execvp(sys.argv[2], sys.argv[2:])",
+                   directory_.path(), "/bin/sh", "-c",
+                   std::string(kLadder) + " --weft " WEFT_BINARY " " + options});
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(LadderScript, TrainsModelsOnceAndPrintsATable) {
+  std::filesystem::create_directory(directory_ / "corpora");
+  std::filesystem::create_symlink(WEFT_SOURCE_DIR "/data/spam", directory_ / "corpora/sms_spam");
+  const auto done = ladder("--only spam_fasttext");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("| model | accuracy | parameters | seconds | tokens/s |"),
+            std::string::npos)
+      << done.out;
+  EXPECT_NE(done.out.find("| fasttext | **0."), std::string::npos) << done.out;
+  const auto again = ladder("--only 'spam_*' --table");
+  EXPECT_EQ(again.out, done.out);
+  EXPECT_EQ(again.err.find("[ladder]"), std::string::npos) << again.err;
+}
+
+TEST_F(LadderScript, SaysWhatFails) {
+  const auto nothing = ladder("--only 'x*'");
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_NE(nothing.err.find("'x*' matches no config of configs/ladder"), std::string::npos);
+  const auto no_data = ladder("--only spam_fasttext");
+  EXPECT_NE(no_data.status, 0);
+  EXPECT_NE(no_data.err.find("corpora/sms_spam/train.tsv"), std::string::npos) << no_data.err;
 }
 
 }  // namespace

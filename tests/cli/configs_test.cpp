@@ -60,13 +60,19 @@ TEST_P(Recipe, TrainsTwoSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped,
                          Recipe,
-                         ::testing::ValuesIn(recipe_names("configs")),
-                         [](const auto& parameter) { return parameter.param; });
+                         ::testing::ValuesIn(test::all_recipe_names()),
+                         [](const auto& parameter) {
+                           auto name = parameter.param;
+                           std::ranges::replace(name, '/', '_');
+                           return name;
+                         });
 
 TEST(Recipes, NameTheirSchemaForEditors) {
-  for (const auto& name : recipe_names("configs")) {
-    EXPECT_TRUE(test::contents(kSource + "/configs/" + name + ".yaml")
-                    .starts_with("# yaml-language-server: $schema=../docs/config.schema.json\n"))
+  for (const auto& name : test::all_recipe_names()) {
+    const std::string up = name.starts_with("ladder/") ? "../../" : "../";
+    EXPECT_TRUE(
+        test::contents(kSource + "/configs/" + name + ".yaml")
+            .starts_with("# yaml-language-server: $schema=" + up + "docs/config.schema.json\n"))
         << name;
   }
 }

@@ -27,6 +27,15 @@ inline std::vector<std::string> recipe_names(const std::string& folder) {
   return found;
 }
 
+/// Those of configs/ and configs/ladder.
+inline std::vector<std::string> all_recipe_names() {
+  auto names = recipe_names("configs");
+  for (const auto& name : recipe_names("configs/ladder")) {
+    names.push_back("ladder/" + name);
+  }
+  return names;
+}
+
 inline config::Node read_recipe(const std::string& name) {
   const auto file = "configs/" + name + ".yaml";
   return config::parse_yaml(contents(kSource + "/" + file), file);

@@ -99,7 +99,7 @@ kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,
   if (kernel() && !steps.counts.empty() && hidden_->has_fused_path() &&
       kernels::has_recurrent_kernel(by_time)) {
     const auto bias = offsets.defined() ? hidden_->bias() + offsets : hidden_->bias();
-    return kernels::recurrent_states(*kernel(), by_time, hidden_->weight(), bias, before,
+    return kernels::recurrent_states(*kernel(), by_time, hidden_->weight(context), bias, before,
                                      steps.counts);
   }
   return states_by_step(offsets.defined() ? by_time + offsets : by_time, before, steps.counts,

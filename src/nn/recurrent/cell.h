@@ -53,6 +53,8 @@ class RecurrentCell : public torch::nn::Module {
   /// The state in which a sequence begins, zero: (B, ...).
   virtual kernels::RecurrentState initial_state(int64_t sequences, const at::Tensor& x) const;
   int64_t state_width() const { return state_width_; }
+  /// Dropout of the weights of the state, in training.
+  void set_weight_dropout(double rate, uint32_t site) { hidden_->set_weight_dropout(rate, site); }
 
  protected:
   /// The cell among those with a fused kernel; nullopt: it overrides `step`.

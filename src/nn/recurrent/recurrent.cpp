@@ -7,6 +7,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "base/string_util.h"
+#include "kernels/dropout.h"
 #include "kernels/to_device.h"
 #include "nn/block.h"
 #include "nn/carried_state.h"
@@ -43,8 +44,12 @@ std::string carried_name(int64_t layer, const char* part) {
 Recurrent::Recurrent(const RecurrentOptions& options) : options_(options) {
   const CellOptions cell{.dim = options.dim, .width = options.width};
   cell_ = register_module("cell", options.make_cell(cell));
+  cell_->set_weight_dropout(options.weight_dropout,
+                            site_id(options.layer, RecurrentDropoutSite::kWeights));
   if (options.is_bidirectional) {
     reverse_cell_ = register_module("reverse_cell", options.make_cell(cell));
+    reverse_cell_->set_weight_dropout(
+        options.weight_dropout, site_id(options.layer, RecurrentDropoutSite::kReverseWeights));
   }
   const int64_t directions = options.is_bidirectional ? 2 : 1;
   output_ = register_module("output",
@@ -122,12 +127,28 @@ at::Tensor Recurrent::reverse_states(const at::Tensor& x, const ForwardContext& 
   return kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
 }
 
-at::Tensor Recurrent::states(const at::Tensor& x, const ForwardContext& context) {
+at::Tensor Recurrent::sequence_dropout(const at::Tensor& x,
+                                       RecurrentDropoutSite site,
+                                       const ForwardContext& context) const {
+  const double rate = context.rate(options_.variational_dropout);
+  if (rate == 0) {
+    return x;
+  }
+  const auto& layout = context.layout;
+  const auto mask = kernels::dropout(at::ones({layout.sequences(), x.size(1)}, x.options()), rate,
+                                     context.sequence_rng_key(site_id(options_.layer, site)));
+  return x * mask.repeat_interleave(layout.device_offsets.diff().to(at::kLong), 0);
+}
+
+at::Tensor Recurrent::states(const at::Tensor& input, const ForwardContext& context) {
   TORCH_CHECK(
       context.decoding_state == nullptr || (!context.is_training && reverse_cell_ == nullptr),
       "a recurrent layer with a decoding state reads forward, and is for inference only");
+  const auto x = sequence_dropout(input, RecurrentDropoutSite::kInput, context);
   const auto forward = forward_states(x, context);
-  return reverse_cell_ == nullptr ? forward : at::cat({forward, reverse_states(x, context)}, 1);
+  return sequence_dropout(
+      reverse_cell_ == nullptr ? forward : at::cat({forward, reverse_states(x, context)}, 1),
+      RecurrentDropoutSite::kStates, context);
 }
 
 at::Tensor Recurrent::forward(const at::Tensor& x, const ForwardContext& context) {
@@ -155,22 +176,35 @@ SublayerDefinition::Maker read_recurrent(config::Section& section) {
   section.read("bidirectional", is_bidirectional,
                {.help = "A second cell reads each sequence from its end; not for models that "
                         "generate."});
+  double weight_dropout = 0;
+  section.read("weight_dropout", weight_dropout,
+               {.help = "Dropout probability of the weights between one state and the next, with "
+                        "one mask in each step (AWD-LSTM, arXiv:1708.02182).",
+                .range = config::half_open(0, 1)});
+  double variational_dropout = 0;
+  section.read("variational_dropout", variational_dropout,
+               {.help = "Dropout probability of the layer's input and of its states, with one mask "
+                        "for all tokens of a sequence (arXiv:1512.05287).",
+                .range = config::half_open(0, 1)});
   if (section.is_documenting()) {
     document_components(section, "cell", registry);
     return {};
   }
-  return [width, is_bidirectional,
+  return [width, is_bidirectional, weight_dropout, variational_dropout,
           make_cell = registry.at(name).read(section)](const BlockOptions& options) {
     if (is_bidirectional && options.attention.is_causal) {
       throw config::Error(
           "model.recurrent.bidirectional: must be false, as the model generates from left to "
           "right");
     }
-    return std::make_shared<Recurrent>(RecurrentOptions{.dim = options.dim(),
-                                                        .width = width.value_or(options.dim()),
-                                                        .layer = options.layer,
-                                                        .make_cell = make_cell,
-                                                        .is_bidirectional = is_bidirectional});
+    return std::make_shared<Recurrent>(
+        RecurrentOptions{.dim = options.dim(),
+                         .width = width.value_or(options.dim()),
+                         .layer = options.layer,
+                         .make_cell = make_cell,
+                         .is_bidirectional = is_bidirectional,
+                         .weight_dropout = weight_dropout,
+                         .variational_dropout = variational_dropout});
   };
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "nn/dropout_sites.h"
 #include "nn/linear.h"
 #include "nn/recurrent/cell.h"
 #include "nn/sublayer.h"
@@ -16,6 +17,9 @@ struct RecurrentOptions {
   int64_t layer = 0;  // identifies its state
   CellMaker make_cell = {};
   bool is_bidirectional = false;
+  double weight_dropout = 0;  // of the weights of the state
+  /// Of the input and the states, with one mask for all tokens of a sequence (arXiv:1512.05287).
+  double variational_dropout = 0;
 };
 
 /// A recurrent cell with an output projection (S -> D). Bidirectional: a second cell reads each
@@ -45,6 +49,10 @@ class Recurrent : public Sublayer {
                   const kernels::RecurrentState& by_time,
                   const TimeSteps& steps,
                   const ForwardContext& context) const;
+
+  at::Tensor sequence_dropout(const at::Tensor& x,
+                              RecurrentDropoutSite site,
+                              const ForwardContext& context) const;
 
   RecurrentOptions options_;
   std::shared_ptr<RecurrentCell> cell_;

@@ -201,7 +201,8 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
   EXPECT_EQ(
       test::message_of<Error>(
           [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),
-      "tokenizer.type: the GPT-2 special token works only with byte_level_bpe and characters");
+      "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
+      "word_level");
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {

@@ -387,6 +387,69 @@ INSTANTIATE_TEST_SUITE_P(Of,
                                            "{cell: lstm, projection: 3}",
                                            "{cell: rnn}"));
 
+/// A training pass of the layer, with all of its parameters' gradients.
+ForwardContext training_context(uint64_t step) {
+  auto context = test::context_of(kRagged);
+  context.is_training = true;
+  context.seed = 3;
+  context.step = step;
+  return context;
+}
+
+std::shared_ptr<Recurrent> with_dropout(const std::string& cell,
+                                        double weight_dropout,
+                                        double variational_dropout) {
+  const auto layer =
+      std::make_shared<Recurrent>(RecurrentOptions{.dim = kRecurrentDim,
+                                                   .width = kStateWidth,
+                                                   .layer = 0,
+                                                   .make_cell = cell_maker(cell),
+                                                   .weight_dropout = weight_dropout,
+                                                   .variational_dropout = variational_dropout});
+  test::fill_parameters(*layer);
+  return layer;
+}
+
+TEST(RecurrentDropout, OfWeightsIsOneMaskForTheWholeStep) {
+  for (const auto* cell :
+       {"{cell: lstm}", "{cell: lstm, projection: 3}", "{cell: gru, reset: before}"}) {
+    const auto layer = with_dropout(cell, 0.5, 0);
+    const auto x = recurrent_rows(17);
+    const auto dropped = layer->forward(x, training_context(1));
+    EXPECT_TRUE(at::equal(dropped, layer->forward(x, training_context(1)))) << cell;
+    EXPECT_FALSE(at::equal(dropped, layer->forward(x, training_context(2)))) << cell;
+    auto second_micro_batch = training_context(1);
+    second_micro_batch.first_row = 100;
+    EXPECT_TRUE(at::equal(dropped, layer->forward(x, second_micro_batch))) << cell;
+
+    // The layer without dropout whose weights are the dropped ones.
+    auto weight = layer->named_parameters()["cell.hidden.weight"];
+    dropped.square().sum().backward();
+    const auto is_kept = weight.grad().ne(0);
+    EXPECT_NEAR(is_kept.to(at::kDouble).mean().item<double>(), 0.5, 0.2) << cell;
+    const at::NoGradGuard no_grad;
+    weight.mul_(is_kept).mul_(2);
+    EXPECT_TRUE(test::near(dropped, layer->forward(x, test::context_of(kRagged)), 1e-6)) << cell;
+  }
+}
+
+TEST(RecurrentDropout, VariationalIsOneMaskForAllTokensOfASequence) {
+  const auto layer = with_dropout("{cell: rnn}", 0, 0.5);
+  auto x = recurrent_rows(17).requires_grad_();
+  layer->forward(x, training_context(1)).square().sum().backward();
+  const auto is_kept = x.grad().ne(0);
+  int other_masks = 0;
+  for (std::size_t b = 0; b + 1 < kRagged.size(); ++b) {
+    const auto rows = is_kept.slice(0, kRagged[b], kRagged[b + 1]);
+    EXPECT_TRUE(at::equal(rows, rows.slice(0, 0, 1).expand_as(rows))) << "sequence " << b;
+    other_masks += rows.size(0) > 0 && !at::equal(rows[0], is_kept[0]) ? 1 : 0;
+  }
+  EXPECT_GT(other_masks, 0);
+  EXPECT_NEAR(is_kept.to(at::kDouble).mean().item<double>(), 0.5, 0.25);
+  EXPECT_TRUE(at::equal(layer->forward(x, test::context_of(kRagged)),
+                        filled("{cell: rnn}")->forward(x, test::context_of(kRagged))));
+}
+
 TEST(Recurrent, RefusesTwoDirectionsInModelsThatGenerate) {
   auto section = config::Document::parse("{cell: lstm, bidirectional: true}", "recurrent").root();
   const auto maker = read_recurrent(section);

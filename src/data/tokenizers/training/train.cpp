@@ -240,15 +240,21 @@ std::vector<std::string> tokenizer_warnings(const TokenizerOptions& options,
 }  // namespace
 
 std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
-                                                 TokenizerTemplate style,
+                                                 TokenizerTemplate given_style,
                                                  uint64_t seed,
                                                  const TextSource& source,
                                                  TokenizerReport& report) {
+  // Words need an unknown token, which GPT-2 has not.
+  const bool has_no_unknown = given_style == TokenizerTemplate::kGpt2;
+  const auto style = has_no_unknown && options.type == TokenizerType::kWordLevel
+                         ? TokenizerTemplate::kBosEos
+                         : given_style;
   const bool is_sentencepiece = is_trained_by_sentencepiece(options);
   if (style == TokenizerTemplate::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
       options.type != TokenizerType::kCharacters) {
     throw Error(
-        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe and characters");
+        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
+        "word_level");
   }
   if (style == TokenizerTemplate::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
     throw Error(
