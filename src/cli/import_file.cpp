@@ -73,7 +73,7 @@ bool import_file(const Arguments& arguments, const std::string& output) {
   const auto& path = arguments.positional()[0];
   const auto* format = std::ranges::find_if(
       kFileFormats, [&](const auto& one) { return path.ends_with(one.suffix); });
-  if (format == kFileFormats.end()) {
+  if (format == kFileFormats.end() || path.ends_with("pytorch_model.bin")) {
     return false;
   }
   for (const auto* option : {"head", "labels", "base", "dtype"}) {

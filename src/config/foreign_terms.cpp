@@ -21,9 +21,11 @@ constexpr std::string_view kFiles = "a list of files, as in [{path: a.txt}]";
 constexpr std::string_view kBetas = "both in one list, as in [0.9, 0.999]";
 constexpr std::string_view kBest = "the best checkpoints are kept, `best` points to the first";
 constexpr std::string_view kMetric = "a metric with its prefix, as in eval_accuracy";
+constexpr std::string_view kCharNgrams = "the smallest and the largest size, as in [3, 6]";
 constexpr std::string_view kVocabulary = "the model takes the size of its tokenizer";
 
-/// Keys of transformers, then of fairseq, Marian and spaCy, in lower case with underscores.
+/// Keys of transformers, then of fairseq, Marian, spaCy and fastText, in lower case with
+/// underscores.
 constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"adam_beta1", "train.optimizer.betas", kBetas},
     {"adam_beta2", "train.optimizer.betas", kBetas},
@@ -161,6 +163,12 @@ constexpr auto kForeignKeys = std::to_array<ForeignKey>({
     {"max_epochs", "train.duration", kLengthForm},
     {"patience", "train.early_stopping.patience"},
     {"train_corpus", "data.train", kFiles},
+
+    {"maxn", "tokenizer.char_ngrams", kCharNgrams},
+    {"mincount", "tokenizer.min_frequency"},
+    {"minn", "tokenizer.char_ngrams", kCharNgrams},
+    {"pretrainedvectors", "pretrained_embeddings", "a file"},
+    {"wordngrams", "tokenizer.word_ngrams"},
 });
 
 /// Words for choices, in lower case with underscores, by the key that has the choice.

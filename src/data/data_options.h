@@ -80,6 +80,7 @@ struct DataOptions {
   bool shuffle = true;
   std::optional<Truncation> truncation;  // nullopt: split running text, truncate labelled texts
   Pack pack = Pack::kDocument;
+  std::optional<int64_t> streams;  // that continue from step to step; nullopt: none does
   std::optional<int64_t> length;  // longest sequence, special tokens included; nullopt: the model's
   DocumentBoundary document = DocumentBoundary::kEmptyLine;
   SentenceBoundary sentence = SentenceBoundary::kLine;

@@ -103,7 +103,7 @@ void read_fasttext(config::Section& section, TokenizerOptions& options) {
     section.report("char_ngrams", "must be two whole numbers, the first at most the second");
     return;
   }
-  options.char_ngrams.assign(sizes.begin(), sizes.end());
+  options.char_ngrams = {static_cast<int64_t>(sizes[0]), static_cast<int64_t>(sizes[1])};
 }
 
 void read_word_piece(config::Section& section, TokenizerOptions& options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,12 +49,12 @@ struct TokenizerOptions {
   bool byte_fallback = false;              // unigram, bpe
   std::string normalization =
       "nmt_nfkc";  // unigram, bpe: nmt_nfkc | nfkc | nmt_nfkc_cf | nfkc_cf | identity
-  bool add_prefix_space = false;              // byte_level_bpe
-  int64_t sample_lines = 2'000'000;           // sample size for training if there are more lines
-  int64_t min_frequency = 2;                  // wordpiece, byte_level_bpe, word_level, fasttext
-  int64_t word_ngrams = 1;                    // fasttext
-  std::vector<int64_t> char_ngrams = {0, 0};  // fasttext: shortest and longest; 0: none
-  LanguageCodes languages = {};               // mBART only; a run takes them from its data
+  bool add_prefix_space = false;                // byte_level_bpe
+  int64_t sample_lines = 2'000'000;             // sample size for training if there are more lines
+  int64_t min_frequency = 2;                    // wordpiece, byte_level_bpe, word_level, fasttext
+  int64_t word_ngrams = 1;                      // fasttext
+  std::array<int64_t, 2> char_ngrams = {0, 0};  // fasttext: shortest and longest; 0: none
+  LanguageCodes languages = {};                 // mBART only; a run takes them from its data
 };
 
 /// `options`: the defaults. Throws config::Error (for example if `file` is combined with `train_on`

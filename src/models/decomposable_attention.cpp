@@ -9,6 +9,7 @@
 #include "kernels/activation.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/to_device.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling.h"
 
@@ -41,6 +42,30 @@ at::Tensor decomposable_rows_of(const std::vector<nn::TextPair>& pairs,
     mask.narrow(0, rows.begin, rows.size).fill_(1.0);
   }
   return mask.to(like.options()).unsqueeze(1);
+}
+
+/// Each text begins one row earlier, at the special token before it, which becomes `null_id`.
+at::Tensor with_null_tokens(const at::Tensor& ids,
+                            std::vector<nn::TextPair>& pairs,
+                            const std::vector<int64_t>& offsets,
+                            int64_t null_id) {
+  std::vector<int64_t> rows;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    auto& first = pairs[i].first;
+    auto& second = pairs[i].second;
+    first.begin = first.size > 0 ? first.begin : offsets[i] + 1;
+    const bool has_room = first.begin > offsets[i] && second.begin > first.begin + first.size;
+    if (null_id < 0 || !has_room) {
+      throw UserError(
+          "model.null_token: needs a tokenizer with a special token before each of two texts");
+    }
+    for (auto* text : {&first, &second}) {
+      --text->begin;
+      ++text->size;
+      rows.push_back(text->begin);
+    }
+  }
+  return ids.index_fill(0, kernels::to_device(rows, ids.device()), null_id);
 }
 
 }  // namespace
@@ -148,10 +173,14 @@ at::Tensor DecomposableAttention::represent(const TextInput& input,
   return at::cat({x, nn::align_texts(features, x, intra_bias_, pairs)}, 1);  // (N, 2 D)
 }
 
-at::Tensor DecomposableAttention::hidden(const TextInput& input,
+at::Tensor DecomposableAttention::hidden(const TextInput& given,
                                          const nn::ForwardContext& context) {
-  const auto pairs =
+  auto input = given;
+  auto pairs =
       text_pairs(to_vector(input.ids), to_vector(input.types), context.layout.offsets, options());
+  if (options().decomposable.has_null_token) {
+    input.ids = with_null_tokens(input.ids, pairs, context.layout.offsets, options().bos_id);
+  }
   const auto x = represent(input, pairs, context);
   const auto aligned = nn::align_pairs(run(*attend_, x, context, kAttendSite), x, pairs);
   const auto compared = run(*compare_, at::cat({x, aligned}, 1), context, kCompareSite);  // (N, H)

@@ -16,10 +16,10 @@ void CarriedState::set(int64_t stream, const std::string& name, const at::Tensor
 }
 
 void CarriedState::commit() {
-  for (auto& [key, value] : pending_) {
-    committed_[key] = std::move(value);
+  if (!pending_.empty()) {
+    committed_ = std::move(pending_);
+    pending_.clear();
   }
-  pending_.clear();
 }
 
 void CarriedState::discard() { pending_.clear(); }

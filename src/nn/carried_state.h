@@ -20,7 +20,8 @@ class CarriedState {
   /// Stores a value for the next step, detached from its graph.
   void set(int64_t stream, const std::string& name, const at::Tensor& value);
 
-  /// Makes the values of the step visible; or drops them.
+  /// Makes the values of the step visible, and those alone: a stream without new values has ended.
+  /// Or drops them.
   void commit();
   void discard();
 

@@ -66,7 +66,8 @@ std::vector<SublayerDefinition> built_in_sublayers() {
       {.name = "recurrent",
        .letter = 'r',
        .description = "recurrent: LSTM, GRU or RNN",
-       .read = read_recurrent},
+       .read = read_recurrent,
+       .carries_state = true},
   };
 }
 
@@ -131,6 +132,13 @@ std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& or
     }
   }
   return found;
+}
+
+bool carries_state(const std::string& order) {
+  return std::ranges::any_of(order, [](char letter) {
+    const auto* kind = find_sublayer(letter);
+    return kind != nullptr && kind->carries_state;
+  });
 }
 
 bool needs_encoder_states(const std::string& order) {

@@ -60,6 +60,7 @@ struct SublayerDefinition {
   Maker make = nullptr;
   Maker (*read)(config::Section& section) = nullptr;
   bool needs_encoder_states = false;  // only in such decoders
+  bool carries_state = false;         // from step to step (ForwardContext::carried_state)
   double (*output_dropout)(const BlockOptions& options) =
       nullptr;  // nullptr: BlockOptions::dropout
   /// In the group of the layer; nullopt: it has a group of its own, of which the block uses the
@@ -90,5 +91,7 @@ std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& or
 /// Whether one of the sub-layers needs encoder states; the order without them.
 bool needs_encoder_states(const std::string& order);
 std::string without_encoder_states(std::string order);
+/// Whether one of them carries a state from step to step.
+bool carries_state(const std::string& order);
 
 }  // namespace weft::nn

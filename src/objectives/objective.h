@@ -34,6 +34,7 @@ struct ObjectiveTraits {
   bool reads_rows = false;         // data.split and data.folds can divide the examples
   bool is_prefix_lm = false;       // a decoder sees the prefix in both directions
   bool records_attention = false;  // compares attention weights
+  bool continues_text = false;     // data.streams: from step to step
   bool supports_counting = false;  // models without gradient, such as n-grams, learn the same
 };
 

@@ -76,6 +76,9 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     if (!size.empty() && std::stoi(size) > 320) {
       options += " --set tokenizer.vocab_size=320";
     }
+    if (!text_at(recipe, "data.streams").empty()) {
+      options += " --set data.streams=2 --set train.batch_sequences=2 --set data.length=16";
+    }
     if (text_at(recipe, "model.output.type") == "adaptive") {
       options += " --set model.output.cutoffs='[10, 20]'";
     }

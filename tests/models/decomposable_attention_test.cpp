@@ -119,6 +119,22 @@ TEST(DecomposableAttention, AgreesWithTheEquations) {
   }
 }
 
+TEST(DecomposableAttention, ANullTokenIsTheFirstWordOfEachText) {
+  for (const bool has_intra : {false, true}) {
+    auto options = pairs(has_intra);
+    options.decomposable.has_null_token = true;
+    const auto model = decomposable_model_of(options);
+    Reference reference(*model);
+    const auto expected = at::stack({reference.logits({2, 5, 9, 11}, {2, 8, 7}),
+                                     reference.logits({2, 4}, {2, 6, 10, 12, 13, 14}),
+                                     reference.logits({2, 15, 16}, {2})});
+    EXPECT_TRUE(test::near(logits_of(*model, kIds, kTypes, kOffsets), expected));
+    EXPECT_TRUE(test::near(logits_of(*model, {2, 3, 8, 7, 3}, {0, 0, 1, 1, 1}, {0, 5}),
+                           reference.logits({2}, {2, 8, 7}).unsqueeze(0)));
+    EXPECT_THROW(logits_of(*model, {5, 3, 8, 7, 3}, {0, 0, 1, 1, 1}, {0, 5}), UserError);
+  }
+}
+
 TEST(DecomposableAttention, ItsGradientsAgreeToo) {
   for (const bool has_intra : {false, true}) {
     const auto model = decomposable_model_of(pairs(has_intra));

@@ -26,6 +26,17 @@ TEST(CarriedState, ADiscardedStepLeavesItUnchanged) {
   EXPECT_TRUE(at::equal(state.get(0, "h"), at::ones({2})));
 }
 
+TEST(CarriedState, AStreamThatAStepDoesNotContinueHasEnded) {
+  CarriedState state;
+  state.set(0, "h", at::ones({2}));
+  state.set(1, "h", at::ones({2}));
+  state.commit();
+  state.set(1, "h", at::zeros({2}));
+  state.commit();
+  EXPECT_FALSE(state.get(0, "h").defined());
+  EXPECT_TRUE(at::equal(state.get(1, "h"), at::zeros({2})));
+}
+
 TEST(CarriedState, IsDetached) {
   CarriedState state;
   state.set(0, "h", at::ones({2}).requires_grad_() * 2);

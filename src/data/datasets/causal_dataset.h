@@ -89,4 +89,11 @@ DataOptions whole_documents(DataOptions options);
 std::shared_ptr<const Dataset> make_prefix_dataset(std::shared_ptr<const Dataset> whole,
                                                    uint64_t seed);
 
+/// Sequences of running text as streams that continue from step to step (truncated backpropagation
+/// through time): step t of an epoch is the t-th sequence of each stream, in the order of the
+/// items. Sequences at the end that would make a stream longer than others are left out. Throws
+/// data::Error if there are fewer sequences than streams.
+std::shared_ptr<const Dataset> make_stream_dataset(std::shared_ptr<const Dataset> whole,
+                                                   int64_t streams);
+
 }  // namespace weft::data

@@ -28,6 +28,20 @@ std::string_view word_of(Family family) { return family->name; }
 
 const FamilyCapabilities& capabilities_of(Family family) { return family->capabilities; }
 
+ModelOptions layerless_defaults() {
+  ModelOptions options;
+  options.layers = 1;
+  options.heads = 1;
+  options.dim = 1;
+  options.width = 1;
+  options.type_vocab_size = 0;
+  options.length = int64_t{1} << 20;  // no tensor depends on it
+  options.dropout = 0;
+  options.attention_dropout = 0;
+  options.pad_id = -1;
+  return options;
+}
+
 ModelOptions family_defaults(Family family) {
   auto options = family->defaults();
   options.family = family;

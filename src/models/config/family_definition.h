@@ -100,6 +100,9 @@ std::shared_ptr<Model> construct(const ModelOptions& options) {
   return std::make_shared<Kind>(options);
 }
 
+/// Sizes of a model without layers, for texts of any length.
+ModelOptions layerless_defaults();
+
 /// Adds a family; call it before weft::run. A model_type of its own that transformers does not know
 /// starts with `weft-`. Throws std::invalid_argument if the name or the model_type is taken.
 void register_family(FamilyDefinition definition);

@@ -96,6 +96,7 @@ struct DecomposableOptions {
   int64_t hidden = 200;          // H, width of the feed-forward networks
   bool intra_attention = false;  // section 3.4
   int64_t distance = 10;         // from this distance in words the attention bias is shared
+  bool has_null_token = false;   // a NULL token begins each text (section 3)
 
   bool operator==(const DecomposableOptions&) const = default;
 };

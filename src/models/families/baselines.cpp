@@ -28,15 +28,9 @@ const config::Choices<Weighting>& weightings() {
 }
 
 ModelOptions bag_defaults() {
-  ModelOptions options;
-  options.layers = 1;
-  options.heads = 1;
-  options.dim = 1;
-  options.width = 1;
+  auto options = layerless_defaults();
   options.type_vocab_size = 1;
-  options.length = int64_t{1} << 20;  // no tensor depends on it
-  options.dropout = 0;
-  options.attention_dropout = 0;
+  options.pad_id = 0;
   return options;
 }
 
@@ -129,6 +123,9 @@ void read_decomposable_keys(Section& section, ModelOptions& options, const Model
                {.help = "Intra-sentence attention: each word first attends to the other words of "
                         "its own text (arXiv:1606.01933, section 3.4)."});
   read_distance(section, own);
+  section.read("null_token", own.has_null_token,
+               {.help = "A NULL token at the beginning of each text, to which words without a "
+                        "counterpart can be aligned (arXiv:1606.01933, section 3)."});
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim == base->dim);
     require_unchanged(section, "embedding_size", options.embedding_size == base->embedding_size);
@@ -136,6 +133,7 @@ void read_decomposable_keys(Section& section, ModelOptions& options, const Model
     require_unchanged(section, "intra_attention",
                       own.intra_attention == base->decomposable.intra_attention);
     require_unchanged(section, "max_distance", own.distance == base->decomposable.distance);
+    require_unchanged(section, "null_token", own.has_null_token, base->decomposable.has_null_token);
   }
 }
 
@@ -181,6 +179,7 @@ void read_decomposable_json(const JsonFields& fields, ModelOptions& options) {
   fields.read_size("hidden_size", own.hidden, kMostWidth);
   fields.read("intra_attention", own.intra_attention);
   fields.read("intra_distance", own.distance, 1, kMostDistance);
+  fields.read("null_token", own.has_null_token);
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
 }
@@ -193,6 +192,7 @@ void write_decomposable_json(Json& json, const ModelOptions& options) {
   json["hidden_size"] = own.hidden;
   json["intra_attention"] = own.intra_attention;
   json["intra_distance"] = own.distance;
+  json["null_token"] = own.has_null_token;
   json["dropout"] = options.dropout;
   json["initializer_range"] = options.init_std;
 }

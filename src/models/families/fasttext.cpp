@@ -13,16 +13,8 @@ namespace {
 constexpr int64_t kMostEmbedding = 65536;
 
 ModelOptions fasttext_defaults() {
-  ModelOptions options;
-  options.layers = 1;
-  options.heads = 1;
+  auto options = layerless_defaults();
   options.dim = 100;  // as fastText
-  options.width = 1;
-  options.type_vocab_size = 1;
-  options.length = int64_t{1} << 20;  // no tensor depends on it
-  options.dropout = 0;
-  options.attention_dropout = 0;
-  options.pad_id = -1;
   return options;
 }
 

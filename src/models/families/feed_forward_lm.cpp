@@ -26,17 +26,9 @@ const config::Choices<EmbeddingTie> kTies = {{"none", EmbeddingTie::kNone},
                                              {"always", EmbeddingTie::kAlways}};
 
 ModelOptions feed_forward_defaults() {
-  ModelOptions options;
-  options.layers = 1;
-  options.heads = 1;
+  auto options = layerless_defaults();
   options.dim = 60;  // as in the paper, section 4.2
-  options.width = 1;
-  options.type_vocab_size = 0;
-  options.length = int64_t{1} << 20;  // no tensor depends on it
-  options.dropout = 0;
-  options.attention_dropout = 0;
   options.init_std = 0.1;
-  options.pad_id = -1;
   return options;
 }
 

@@ -21,20 +21,6 @@ constexpr std::size_t kMostClasses = 100'000;
 
 const config::Choices<bool> kPriors = {{"data", false}, {"uniform", true}};
 
-ModelOptions ngram_defaults() {
-  ModelOptions options;
-  options.layers = 1;
-  options.heads = 1;
-  options.dim = 1;
-  options.width = 1;
-  options.type_vocab_size = 0;
-  options.length = int64_t{1} << 20;  // no tensor depends on it
-  options.dropout = 0;
-  options.attention_dropout = 0;
-  options.pad_id = -1;
-  return options;
-}
-
 /// Reports a key that the smoothing does not use.
 void reject_other_smoothing(const Section& section,
                             std::string_view key,
@@ -147,7 +133,7 @@ void read_list(const JsonFields& fields,
 }
 
 void read_ngram_json(const JsonFields& fields, ModelOptions& options) {
-  options = apply_named(options, ngram_defaults());
+  options = apply_named(options, layerless_defaults());
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   if (options.vocabulary == 0) {
     fields.fail("vocab_size", "missing, must be a number of tokens");
@@ -240,7 +226,7 @@ FamilyDefinition ngram() {
       .hf_names = {{NormPlacement::kPost, "weft-ngram", "", "WeftNgram"}},
       .heads = {{Head::kCausalLm, "ForCausalLM"}, {Head::kSequence, "ForSequenceClassification"}},
       .capabilities = {.has_pooler = false, .has_matrix_products = false, .is_counted = true},
-      .defaults = ngram_defaults,
+      .defaults = layerless_defaults,
       .read_keys = read_ngram_keys,
       .read_json = read_ngram_json,
       .write_json = write_ngram_json,

@@ -33,7 +33,10 @@ Datasets causal_datasets(const DatasetInputs& inputs) {
   auto settings = language_settings(inputs);
   return datasets_by(inputs, [&](const auto& items, const auto& options, bool is_training) {
     settings.counts_texts = !is_training;
-    return make_causal_dataset(items, options, settings, *inputs.tokenizer, inputs.progress);
+    auto whole = make_causal_dataset(items, options, settings, *inputs.tokenizer, inputs.progress);
+    return is_training && options.streams
+               ? data::make_stream_dataset(std::move(whole), *options.streams)
+               : whole;
   });
 }
 
@@ -46,6 +49,9 @@ void check_causal_data(const config::Section& section, const data::DataOptions& 
   }
   if (options.truncation && options.pack == data::Pack::kStream) {
     section.report("overflow", "has no effect here, only with data.pack: document");
+  }
+  if (options.streams && (options.pack != data::Pack::kStream || options.shuffle)) {
+    section.report("streams", "needs data.pack: stream and data.shuffle: false");
   }
   if (options.pack == data::Pack::kNone) {
     section.report(

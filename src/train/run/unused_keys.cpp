@@ -10,6 +10,7 @@
 #include "data/text/languages.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "nn/sublayer.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/objective.h"
 #include "train/optimizer/freeze.h"
@@ -46,6 +47,9 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
     reject(options.sentence != defaults.sentence, "sentence_boundary", kOnly);
     reject(options.languages.alpha.has_value(), "sampling_alpha", kOnly);
   }
+  reject(options.streams && !traits.continues_text, "streams", "objective.type: causal");
+  reject(options.streams && !nn::carries_state(config.model.layer_types.block), "streams",
+         "recurrent layers (model.block: r)");
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
     reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);
@@ -200,6 +204,10 @@ void reject_unused_keys(const Section& data, const Section& train, const RunConf
   }
   if (data.is_valid("evaluate") && train.is_valid()) {
     reject_unused_metric_for_best_model(train, config);
+  }
+  const auto& streams = config.data.streams;
+  if (data.is_valid() && train.is_valid() && streams && config.train.batch_sequences != streams) {
+    train.report("batch_sequences", str_cat("must be ", *streams, ", the number of data.streams"));
   }
   if (train.is_valid()) {
     reject_unused_lr_keys(train, config);

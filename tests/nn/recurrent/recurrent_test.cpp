@@ -241,6 +241,32 @@ TEST(Recurrent, ForgetBiasIsAddedToTheBiasOfTheForgetGate) {
 }
 
 /// Forget gate 1, input gate 0.
+TEST(Recurrent, ClippedLstmEqualsTheEquationsStepByStep) {
+  const at::NoGradGuard no_grad;
+  const auto layer = filled("{cell: lstm, projection: 3, cell_clip: 0.3, projection_clip: 0.05}");
+  auto own = layer->named_parameters();
+  const auto x = recurrent_rows(6);
+  auto memory = at::zeros({1, kStateWidth});
+  auto state = at::zeros({1, 3});
+  std::vector<at::Tensor> outputs;
+  bool is_clipped = false;
+  for (int64_t t = 0; t < 6; ++t) {
+    const auto gates =
+        (at::linear(x.slice(0, t, t + 1), own["cell.input.weight"], own["cell.input.bias"]) +
+         at::linear(state, own["cell.hidden.weight"], own["cell.hidden.bias"]))
+            .chunk(4, 1);
+    const auto whole = gates[1].sigmoid() * memory + gates[0].sigmoid() * gates[2].tanh();
+    memory = whole.clamp(-0.3, 0.3);
+    const auto projected =
+        at::linear(gates[3].sigmoid() * memory.tanh(), own["cell.projection.weight"]);
+    state = projected.clamp(-0.05, 0.05);
+    is_clipped |= !at::equal(memory, whole) && !at::equal(state, projected);
+    outputs.push_back(at::linear(state, own["output.weight"], own["output.bias"]));
+  }
+  EXPECT_TRUE(is_clipped);
+  EXPECT_TRUE(test::near(layer->forward(x, test::context_of({0, 6})), at::cat(outputs), 1e-6));
+}
+
 TEST(Recurrent, LstmKeepsItsMemoryExactly) {
   const at::NoGradGuard no_grad;
   const auto cell = cell_maker("{cell: lstm}")({.dim = 1, .width = 2});

@@ -27,8 +27,8 @@ std::vector<std::pair<Key, int64_t>> by_count(std::vector<std::pair<Key, int64_t
 std::shared_ptr<const Tokenizer> train_fasttext_tokenizer(const TokenizerOptions& options,
                                                           const std::vector<std::string>& texts) {
   const FastTextFeatures features{.word_ngrams = options.word_ngrams,
-                                  .min_chars = options.char_ngrams.front(),
-                                  .max_chars = options.char_ngrams.back(),
+                                  .min_chars = options.char_ngrams[0],
+                                  .max_chars = options.char_ngrams[1],
                                   .lowercase = options.lowercase};
   const FastTextNgrams ngrams(features);
   std::map<std::string, int64_t, std::less<>> words;
