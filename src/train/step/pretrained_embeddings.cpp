@@ -21,7 +21,7 @@ namespace {
 at::Tensor checked_embeddings(const std::string& path,
                               const models::Model& model,
                               std::size_t dimensions) {
-  const auto embeddings = model.input_embeddings();
+  auto embeddings = model.input_embeddings();
   if (!embeddings.defined()) {
     throw UserError(str_cat("pretrained_embeddings: ", models::architecture_of(model.options()),
                             " has no word embeddings"));
