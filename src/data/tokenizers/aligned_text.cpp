@@ -83,4 +83,15 @@ TextRange AlignedText::origin(std::size_t begin, std::size_t end) const {
   return origins_.empty() ? TextRange{} : TextRange{origins_.back().end, origins_.back().end};
 }
 
+AlignedText repaired_text(std::string_view text, bool is_tracked) {
+  const AlignedText whole(text, is_tracked);
+  AlignedText repaired(is_tracked);
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    repaired.append_replaced(whole, begin, end, utf8::next(text, end));
+    begin = end;
+  }
+  return repaired;
+}
+
 }  // namespace weft::data

@@ -55,6 +55,9 @@ class AlignedText {
   bool is_tracked_;
 };
 
+/// A text in which each ill-formed part of UTF-8 is replaced by U+FFFD.
+AlignedText repaired_text(std::string_view text, bool is_tracked);
+
 /// Copies a text with replacements, from left to right; unchanged parts are copied in long runs.
 class AlignedTextBuilder {
  public:

@@ -183,15 +183,7 @@ template <class Emit>
 void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) const {
   Scratch& scratch = Scratch::of_thread();
   const bool is_valid = !utf8::first_invalid(text).has_value();
-  AlignedText repaired(is_tracked);
-  if (!is_valid) {
-    const AlignedText whole(text, is_tracked);
-    for (std::size_t begin = 0; begin < text.size();) {
-      std::size_t end = begin;
-      repaired.append_replaced(whole, begin, end, utf8::next(text, end));
-      begin = end;
-    }
-  }
+  const auto repaired = is_valid ? AlignedText(is_tracked) : repaired_text(text, is_tracked);
   const std::string_view source = is_valid ? text : repaired.view();
   scratch.segments.clear();
   raw_finder_.split(source, {0, source.size()}, scratch.segments);

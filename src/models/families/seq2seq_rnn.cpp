@@ -28,15 +28,10 @@ const config::Choices<Readout> kReadouts = {{"maxout", Readout::kMaxout}, {"tanh
 constexpr auto kNoScore = "none";
 
 ModelOptions seq2seq_rnn_defaults() {
-  ModelOptions options;
-  options.layers = 1;
-  options.heads = 1;
+  auto options = layerless_defaults();
   options.dim = 256;
-  options.width = 1;
-  options.type_vocab_size = 0;
-  options.length = int64_t{1} << 20;  // no tensor depends on it
   options.dropout = 0.2;
-  options.attention_dropout = 0;
+  options.pad_id = 0;
   options.init_std = 0.05;
   options.decoder.layers = 1;
   options.seq2seq_rnn.cell = nn::default_component(nn::recurrent_cells(), "gru");

@@ -21,18 +21,10 @@ FastTextNgrams::FastTextNgrams(const FastTextFeatures& features) : features_(fea
 }
 
 Words FastTextNgrams::words(std::string_view text, bool is_tracked) const {
-  AlignedText source(is_tracked);
-  if (utf8::first_invalid(text)) {
-    const AlignedText whole(text, is_tracked);
-    for (std::size_t begin = 0; begin < text.size();) {
-      auto end = begin;
-      source.append_replaced(whole, begin, end, utf8::next(text, end));
-      begin = end;
-    }
-  } else {
-    source.assign(text, is_tracked);
-  }
-  Words words{.text = std::move(source), .ranges = {}, .is_first = true};
+  Words words{.text = utf8::first_invalid(text) ? repaired_text(text, is_tracked)
+                                                : AlignedText(text, is_tracked),
+              .ranges = {},
+              .is_first = true};
   if (normalizer_) {
     normalizer_->apply(words.text);
     if (words.text.size() > 0) {
