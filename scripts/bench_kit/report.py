@@ -46,7 +46,8 @@ def conditions(case):
              f"batch size {case['batch']}" if case["kind"] == "training" else "",
              f"up to {case['length']} tokens" if case["length"] else "", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
-             machine.described(case["machine"]), case["machine"]["date"]]
+             machine.described(case["machine"]), case["machine"]["date"],
+             "memory is that of tensors on the GPU" if "peak_gpu_mib" in case["weft_medians"] else ""]
     words.append(disturbance(case["others"]))
     if case["withheld"] > 0.02:
         words.append(f"**up to {100 * case['withheld']:.0f} % CPU steal time**")

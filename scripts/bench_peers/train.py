@@ -134,6 +134,8 @@ def main():
         sys.exit("error: one of --preset and --pretrained must be given")
     peer = Peer(options)
     told = trained(peer, options) if options.tokens else timed_steps(peer, options)
+    if options.device == "cuda":
+        told["peak_gpu_mib"] = torch.cuda.max_memory_allocated() / 2**20
     print(json.dumps(dict(library=options.library, threads=torch.get_num_threads(),
                           parameters=sum(weight.numel() for weight in trained_weights(peer.model)), **told)), flush=True)
 

@@ -59,6 +59,9 @@ formats::Json to_json(const train::BenchReport& report) {
   line["ms_per_step_median"] = bench_rounded(report.ms_per_step_median, 2);
   line["padding_share"] = bench_rounded(report.padding_share, 3);
   line["peak_rss_mib"] = report.peak_rss_mib;
+  if (report.peak_gpu_mib) {
+    line["peak_gpu_mib"] = *report.peak_gpu_mib;
+  }
   line["matrix_products_ms"] = bench_rounded(report.matrix_products_ms, 2);
   line["data_ms"] = bench_rounded(report.data_wait_ms, 2);
   line["forward_ms"] = bench_rounded(report.forward_ms, 2);
@@ -103,6 +106,7 @@ constexpr auto kAbout =
     "and on the CPU activations (peak in a step) and activations_expected (as measured by weft "
     "inspect); before: the process without model and data\n"
     "  peak_rss_mib         peak resident memory of the process\n"
+    "  peak_gpu_mib         peak memory of tensors on the GPU\n"
     "  allocations          tensor allocations per step (CPU): count and mib\n"
     "  loss                 of the last measured step";
 

@@ -234,6 +234,9 @@ BenchReport bench(const RunConfig& config, int64_t steps, int64_t warmup) {
   report.optimizer_ms = median(parts.optimizer);
   report.other_ms = median(parts.other);
   report.peak_rss_mib = peak_memory() >> 20;
+  if (const auto peak = peak_device_memory(probe.device())) {
+    report.peak_gpu_mib = *peak >> 20;
+  }
   report.loss = probe.trainer().result().loss;
   report.forward_by_operation = medians(parts.forward_by_operation);
   report.backward_by_operation = medians(parts.backward_by_operation);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "kernels/operation_profiler.h"
@@ -38,6 +39,7 @@ struct BenchReport {
   double other_ms = 0;
   double padding_share = 0;
   int64_t peak_rss_mib = 0;
+  std::optional<int64_t> peak_gpu_mib;
   double matrix_products_ms = 0;  // the matrix products of a step alone, forward and backward
   double loss = 0;                // of the last step
   kernels::OperationProfiler::Milliseconds forward_by_operation{};

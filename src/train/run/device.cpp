@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <sys/resource.h>
 #include <torch/version.h>
@@ -146,6 +147,17 @@ int64_t peak_memory() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return int64_t{1024} * usage.ru_maxrss;
+}
+
+std::optional<int64_t> peak_device_memory(const c10::Device& device) {
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+  if (!device.is_cpu()) {
+    if (auto* allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(device.type()))) {
+      return allocator->getDeviceStats(device.index()).allocated_bytes.front().peak;
+    }
+  }
+#endif
+  return std::nullopt;
 }
 
 }  // namespace weft::train

@@ -51,4 +51,8 @@ std::string versions();
 /// Peak memory of the process, in bytes.
 int64_t peak_memory();
 
+/// Peak memory of this process's tensors on a GPU, in bytes. None on a CPU, and before LibTorch
+/// 2.10, which does not count it.
+std::optional<int64_t> peak_device_memory(const c10::Device& device);
+
 }  // namespace weft::train
