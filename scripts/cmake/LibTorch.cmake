@@ -104,9 +104,11 @@ if(NOT TARGET weft::libtorch)
   if(LIBTORCH_HAS_CUDA)
     list(APPEND libtorch_names torch_cuda c10_cuda)
   endif()
-  # libtorch_cuda must be loaded although no symbol of it is used: it registers the CUDA kernels. LibTorch exports parts of its own
-  # static libstdc++ (std::filesystem), some of which crash in a program: libstdc++ comes first.
-  target_link_options(weft::libtorch INTERFACE "SHELL:-Wl,--no-as-needed -lstdc++")
+  # libtorch_cuda must be loaded although no symbol of it is used: it registers the CUDA kernels.
+  target_link_options(weft::libtorch INTERFACE "-Wl,--no-as-needed")
+  # LibTorch exports parts of its own static libstdc++ (std::filesystem), some of which crash in a program: ours, shared or static, comes
+  # before.
+  target_link_libraries(weft::libtorch INTERFACE -lstdc++)
   foreach(name ${libtorch_names})
     target_link_libraries(weft::libtorch INTERFACE "${LIBTORCH_ROOT}/lib/lib${name}.so")
   endforeach()

@@ -37,7 +37,7 @@ void visit_linears(torch::nn::Module& part, const Visit& visit) {
 template <class Visit>
 void visit_inner_linears(Model& model, const Visit& visit) {
   const auto excluded =
-      head_of(model.options()).predicts_tokens ? model.output_weight() : at::Tensor();
+      head_of(model.options()).predicts_words() ? model.output_weight() : at::Tensor();
   visit_linears(model, [&](nn::LinearImpl& linear) {
     if (!linear.weight().is_same(excluded)) {
       visit(linear);
@@ -66,6 +66,17 @@ void quantize(Model& model) {
   }
 }
 
+/// Not with torch::nn::Module::to, which would also convert whole numbers.
+void convert(Model& model, at::ScalarType type) {
+  for (const auto& tensors : {model.parameters(), model.buffers()}) {
+    for (auto tensor : tensors) {
+      if (tensor.is_floating_point()) {
+        tensor.set_data(tensor.to(type));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void prepare_for_inference(Model& model, const InferenceOptions& options) {
@@ -77,7 +88,7 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   if (options.is_quantized) {
     quantize(model);  // from the stored weights
   }
-  model.to(options.type);
+  convert(model, options.type);
   model.to(options.device);
 }
 

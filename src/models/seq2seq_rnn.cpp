@@ -36,17 +36,6 @@ uint32_t layer_site(int64_t layer) {
   return nn::site_id(layer, nn::BlockDropoutSite::kAttentionOutput);
 }
 
-/// The states of a layer in one direction, in the order of the tokens.
-at::Tensor states_of(nn::RecurrentCell& cell,
-                     const at::Tensor& x,
-                     bool is_reverse,
-                     const nn::ForwardContext& context) {
-  const auto steps = nn::time_steps_of(context.layout, is_reverse);
-  const auto before = cell.initial_state(context.layout.sequences(), x);
-  return kernels::permuted_rows(cell.states(x, before, steps, context).state, steps.places,
-                                steps.tokens);
-}
-
 /// What kernels::dropout multiplies with, in the order of computation; undefined without dropout.
 at::Tensor dropout_mask(const at::Tensor& like,
                         int64_t width,
@@ -169,10 +158,10 @@ at::Tensor Seq2SeqRnn::encode(const SourceInput& source, const nn::ForwardContex
       x = kernels::dropout(x, own.rate(options_.dropout),
                            own.rng_key(layer_site(static_cast<int64_t>(i))));
     }
-    auto states = states_of(*encoder_[i], x, /*is_reverse=*/false, own);
+    auto states = encoder_[i]->token_states(x, /*is_reverse=*/false, own);
     x = reverse_encoder_.empty()
             ? states
-            : at::cat({states, states_of(*reverse_encoder_[i], x, /*is_reverse=*/true, own)}, 1);
+            : at::cat({states, reverse_encoder_[i]->token_states(x, /*is_reverse=*/true, own)}, 1);
   }
   return x;
 }

@@ -27,6 +27,10 @@ Registry<ObjectiveDefinition>& registered_objectives() {
            read_tag},
           {"seq2seq", "a target text for a source text, such as its translation", read_seq2seq},
           {"causal", "the next token: causal language modelling", read_causal_lm},
+          {"bidirectional_lm",
+           "the next token, and from right to left the token before: bidirectional language "
+           "modelling, ELMo",
+           read_bidirectional_lm},
           {"prefix_lm",
            "the rest of a text, or the target of a pair, after a prefix with bidirectional "
            "attention",

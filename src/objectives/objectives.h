@@ -15,6 +15,12 @@
 
 namespace weft::objectives {
 
+/// Type bidirectional_lm: predicts the next token from left to right, and apart from that the token
+/// before from right to left (ELMo, arXiv:1802.05365, section 3.1). The terms `forward` and
+/// `backward` are averaged. Evaluation adds eval_forward_loss and eval_backward_loss.
+std::unique_ptr<Objective> make_bidirectional_lm();
+std::unique_ptr<Objective> read_bidirectional_lm(config::Section& section);
+
 /// Type causal: predicts the next token from all tokens before it in the sequence. Its evaluation
 /// adds metrics that do not depend on the tokenizer: eval_word_perplexity, eval_bits_per_byte and
 /// eval_bits_per_character, if the data count the text of their tokens, and the counts used for

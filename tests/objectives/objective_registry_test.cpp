@@ -68,9 +68,10 @@ TEST(ObjectiveRegistry, EveryObjectiveNamesAHeadThatAFittingFamilyHas) {
   for (const auto& definition : objective_definitions()) {
     const auto objective = make_default_objective(definition);
     int fitting = 0;
-    for (const auto family : {models::family_named("bert"), models::family_named("electra"),
-                              models::family_named("gpt2"), models::family_named("t5"),
-                              models::family_named("vit"), models::family_named("bag_of_words")}) {
+    for (const auto family :
+         {models::family_named("bert"), models::family_named("electra"),
+          models::family_named("gpt2"), models::family_named("t5"), models::family_named("vit"),
+          models::family_named("bag_of_words"), models::family_named("elmo")}) {
       const auto model = models::family_defaults(family);
       const auto wrong = objective->incompatibility(model);
       if (wrong) {

@@ -152,6 +152,13 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "tokenizer={type: characters, vocab_size: 80}", "data.pack=stream", "data.streams=3",
       "data.shuffle=false", "data.length=8", "train.batch_tokens=null", "train.batch_sequences=3",
       "train.micro_batch_tokens=10"}},
+    {"bidirectional recurrent language models",
+     "{type: bidirectional_lm}",
+     "train",
+     ".txt",
+     {"model={type: elmo, dim: 12, dropout: 0.2, embedding: {type: characters, filter_widths: "
+      "[1, 2], filters: [4, 6], max_characters: 8}, output: {type: hierarchical}}",
+      "train.micro_batch_tokens=40"}},
     {"recurrent translation",
      "{type: seq2seq}",
      "pairs",

@@ -58,6 +58,11 @@ class TextPassage {
     if (head_.predicts_tokens) {
       predict_tokens();
     }
+    if (head_.predicts_neighbours) {
+      for (const auto& states : hidden_.chunk(2, 1)) {
+        logits_.push_back(padded_.unpack(model_.lm_logits(states)));
+      }
+    }
     if (head_.predicts_next_sentence) {
       add_classes(model_.next_sentence_logits(model_.pooled(hidden_, context_)));
     }

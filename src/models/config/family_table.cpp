@@ -34,6 +34,7 @@ Registry<FamilyDefinition>& registered_families() {
                                                            xlm(),
                                                            ngram(),
                                                            feed_forward_lm(),
+                                                           elmo(),
                                                            seq2seq_rnn()});
   return table;
 }

@@ -16,10 +16,11 @@ struct HeadDefinition {
   std::string_view name;  // of `weft import --head`
 
   // What it predicts. In brackets: the functions of Model that work only with such a head.
-  bool is_bare = false;                  // nothing: the hidden states are the output
-  bool predicts_tokens = false;          // words of the vocabulary (token_features, output_weight)
-  bool generates = false;                // and these are the next tokens, from left to right
-  bool reads_source = false;             // of a target text: an encoder reads its source (encode)
+  bool is_bare = false;              // nothing: the hidden states are the output
+  bool predicts_tokens = false;      // words of the vocabulary (token_features, output_weight)
+  bool generates = false;            // and these are the next tokens, from left to right
+  bool predicts_neighbours = false;  // the next token, and apart from it the one before (lm_loss)
+  bool reads_source = false;         // of a target text: an encoder reads its source (encode)
   bool predicts_next_sentence = false;   // does the second text follow? (next_sentence_logits)
   bool classifies_sequences = false;     // classes of texts or images (classify, class_logits)
   bool classifies_tokens = false;        // classes of tokens (token_logits)
@@ -43,6 +44,7 @@ struct HeadDefinition {
   std::vector<std::string_view> outputs = {};  // beside the loss and the pooled state
 
   bool has_classes() const { return classifies_sequences || classifies_tokens; }
+  bool predicts_words() const { return predicts_tokens || predicts_neighbours; }
   bool predicts_masked_tokens() const { return predicts_tokens && !generates; }
   bool has_token_logits() const {
     return classifies_tokens || predicts_spans || detects_replaced_tokens;

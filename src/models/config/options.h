@@ -8,6 +8,7 @@
 
 #include "config/section.h"
 #include "kernels/activation.h"
+#include "models/config/elmo_options.h"
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
@@ -31,12 +32,13 @@ enum class Head {
   kSequence,
   kToken,
   kSpan,
-  kReplacedToken,   // ELECTRA's discriminator: was this token replaced?
-  kCausalLm,        // the next token
-  kConditional,     // the next token of the target, given the source
-  kImage,           // classes of images
-  kMaskedImage,     // pixels of masked patches
-  kDistilledImage,  // classes of images, by two classifiers (DeiT: one learns from a teacher)
+  kReplacedToken,    // ELECTRA's discriminator: was this token replaced?
+  kCausalLm,         // the next token
+  kBidirectionalLm,  // the next token, and from the other direction the one before
+  kConditional,      // the next token of the target, given the source
+  kImage,            // classes of images
+  kMaskedImage,      // pixels of masked patches
+  kDistilledImage,   // classes of images, by two classifiers (DeiT: one learns from a teacher)
 };
 using NormPlacement = nn::NormPlacement;
 
@@ -94,6 +96,7 @@ struct ModelOptions {
   NgramOptions ngram;                // ngram
   FeedForwardLmOptions feed_forward_lm;
   Seq2SeqRnnOptions seq2seq_rnn;
+  ElmoOptions elmo;
 
   // classification of sequences or tokens
   std::vector<std::string> labels;  // names of the classes

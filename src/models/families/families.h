@@ -22,6 +22,8 @@ FamilyDefinition decomposable_attention();  // over two texts, arXiv:1606.01933
 FamilyDefinition ngram();            // a smoothed n-gram language model
 FamilyDefinition feed_forward_lm();  // of a fixed context
 
+FamilyDefinition elmo();  // recurrent language models in both directions, arXiv:1802.05365
+
 FamilyDefinition seq2seq_rnn();  // recurrent encoder and decoder, with or without attention
 
 FamilyDefinition gpt2();

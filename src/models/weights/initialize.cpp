@@ -87,7 +87,8 @@ void set(at::Tensor parameter,
          uint64_t seed) {
   if (parameter.dim() < 2) {
     // The idf weight of an unseen word is one until it is computed from data.
-    parameter.fill_(name.ends_with("norm.weight") || name == "idf" ? 1.0 : 0.0);
+    const bool is_one = name.ends_with("norm.weight") || name == "idf" || name == "mix_scale";
+    parameter.fill_(is_one ? 1.0 : 0.0);
     return;
   }
   const auto values = options.family->initializer(name, options);
@@ -102,6 +103,11 @@ void set(at::Tensor parameter,
     case Initializer::Kind::kUniform:
       fill_uniform(parameter, name, values.bound, seed);
       break;
+    case Initializer::Kind::kFanIn: {
+      const auto inputs = parameter.numel() / std::max<int64_t>(1, parameter.size(0));
+      fill_uniform(parameter, name, 1 / std::sqrt(static_cast<double>(inputs)), seed);
+      break;
+    }
     case Initializer::Kind::kSinusoids:
       fill_sinusoids(parameter, position_offset(options));
       break;

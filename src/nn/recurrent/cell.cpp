@@ -106,6 +106,15 @@ kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,
                         context);
 }
 
+at::Tensor RecurrentCell::token_states(const at::Tensor& x,
+                                       bool is_reverse,
+                                       const ForwardContext& context) {
+  const auto steps = time_steps_of(context.layout, is_reverse);
+  const auto before = initial_state(context.layout.sequences(), x);
+  return kernels::permuted_rows(states(x, before, steps, context).state, steps.places,
+                                steps.tokens);
+}
+
 kernels::RecurrentState RecurrentCell::next(const at::Tensor& x,
                                             const kernels::RecurrentState& before,
                                             const ForwardContext& context) {

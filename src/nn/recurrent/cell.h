@@ -45,6 +45,10 @@ class RecurrentCell : public torch::nn::Module {
                                  const TimeSteps& steps,
                                  const ForwardContext& context);
 
+  /// The states in the order of the tokens, of sequences that begin with zero: (N, D) -> (N, S).
+  /// `is_reverse`: of what each sequence has from its end to the token.
+  at::Tensor token_states(const at::Tensor& x, bool is_reverse, const ForwardContext& context);
+
   /// The state after one more token of each sequence: x (B, D).
   kernels::RecurrentState next(const at::Tensor& x,
                                const kernels::RecurrentState& before,

@@ -120,13 +120,6 @@ at::Tensor Recurrent::forward_states(const at::Tensor& x, const ForwardContext& 
   return kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
 }
 
-at::Tensor Recurrent::reverse_states(const at::Tensor& x, const ForwardContext& context) {
-  const auto steps = time_steps_of(context.layout, /*is_reverse=*/true);
-  const auto by_time = reverse_cell_->states(
-      x, reverse_cell_->initial_state(context.layout.sequences(), x), steps, context);
-  return kernels::permuted_rows(by_time.state, steps.places, steps.tokens);
-}
-
 at::Tensor Recurrent::sequence_dropout(const at::Tensor& x,
                                        RecurrentDropoutSite site,
                                        const ForwardContext& context) const {
@@ -147,7 +140,9 @@ at::Tensor Recurrent::states(const at::Tensor& input, const ForwardContext& cont
   const auto x = sequence_dropout(input, RecurrentDropoutSite::kInput, context);
   const auto forward = forward_states(x, context);
   return sequence_dropout(
-      reverse_cell_ == nullptr ? forward : at::cat({forward, reverse_states(x, context)}, 1),
+      reverse_cell_ == nullptr
+          ? forward
+          : at::cat({forward, reverse_cell_->token_states(x, /*is_reverse=*/true, context)}, 1),
       RecurrentDropoutSite::kStates, context);
 }
 

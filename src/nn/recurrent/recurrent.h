@@ -39,7 +39,6 @@ class Recurrent : public Sublayer {
   /// The states after each token: (N, D) -> (N, S), or (N, 2 S).
   at::Tensor states(const at::Tensor& x, const ForwardContext& context);
   at::Tensor forward_states(const at::Tensor& x, const ForwardContext& context);
-  at::Tensor reverse_states(const at::Tensor& x, const ForwardContext& context);
 
   /// What the sequences (B) begin with: zero, or what an earlier pass of generation or an earlier
   /// step of the stream has kept.

@@ -1,5 +1,7 @@
 #include "objectives/data/text_datasets.h"
 
+#include <utility>
+
 #include "base/string_util.h"
 #include "batching/model_inputs.h"
 #include "data/datasets/causal_dataset.h"
@@ -17,16 +19,28 @@ data::LanguageSettings language_settings(const DatasetInputs& inputs) {
           .restarts_positions = models::capabilities_of(inputs.model.family).resets_positions};
 }
 
+namespace {
+
+Datasets language_datasets(const DatasetInputs& inputs, data::LanguageSettings settings) {
+  settings.restarts_positions = false;  // no translations: only the fingerprint would change
+  return datasets_by(inputs, [&](const auto& items, const auto& options, bool /*is_training*/) {
+    return make_language_dataset(items, options, settings, inputs.tokenizer, inputs.progress);
+  });
+}
+
+}  // namespace
+
 Datasets masked_datasets(const DatasetInputs& inputs,
                          const data::MaskOptions& mask,
                          data::PairTask pair) {
   auto settings = language_settings(inputs);
   settings.mask = mask;
   settings.pair = pair;
-  settings.restarts_positions = false;  // no translations: only the fingerprint would change
-  return datasets_by(inputs, [&](const auto& items, const auto& options, bool /*is_training*/) {
-    return make_language_dataset(items, options, settings, inputs.tokenizer, inputs.progress);
-  });
+  return language_datasets(inputs, std::move(settings));
+}
+
+Datasets plain_datasets(const DatasetInputs& inputs) {
+  return language_datasets(inputs, language_settings(inputs));
 }
 
 Datasets causal_datasets(const DatasetInputs& inputs) {

@@ -22,6 +22,9 @@ Datasets masked_datasets(const DatasetInputs& inputs,
                          const data::MaskOptions& mask,
                          data::PairTask pair);
 
+/// Running text without targets of its own.
+Datasets plain_datasets(const DatasetInputs& inputs);
+
 /// Running text whose next tokens are predicted.
 Datasets causal_datasets(const DatasetInputs& inputs);
 

@@ -137,7 +137,7 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
   }
   const auto head = config.objective->head(config.model);
   if (root.has("model.output") && config.model.layer_types.output &&
-      !models::definition_of(head).predicts_tokens &&
+      !models::definition_of(head).predicts_words() &&
       !models::capabilities_of(config.model.family).has_class_output) {
     root.report("model.output", "has no effect here, only if the model predicts tokens");
   }

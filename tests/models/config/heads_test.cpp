@@ -58,9 +58,10 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 Shapes shapes_of(HeadCase& it) {
   auto& model = *it.model;
   const auto& context = it.sequences.context;
+  const auto states = it.head.predicts_neighbours ? it.hidden.chunk(2, 1).front() : it.hidden;
   const std::map<std::string, std::function<at::Tensor()>> functions = {
-      {"tokens", [&] { return model.lm_logits(it.hidden); }},
-      {"features", [&] { return model.token_features(it.hidden); }},
+      {"tokens", [&] { return model.lm_logits(states); }},
+      {"features", [&] { return model.token_features(states); }},
       {"pair", [&] { return model.next_sentence_logits(model.pooled(it.hidden, context)); }},
       {"classes", [&] { return model.classify(it.sequences.input, context); }},
       {"token_logits", [&] { return model.token_logits(it.hidden, context); }}};
@@ -91,6 +92,8 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
       {"WithLMHeadModel", words},
       {"ForCausalLM", words},
       {"LMHeadModel", words},
+      {"ForBidirectionalLM",
+       {{"tokens", {tokens, vocabulary}}, {"features", {tokens, options.dim / 2}}}},
       {"ForConditionalGeneration", words},
       {"MTModel", words},
       {"ForNextSentencePrediction", pair},
@@ -115,7 +118,7 @@ TEST(Heads, ModelsReturnWhatTheirClassInTransformersReturns) {
     HeadCase it(options);
     const auto shapes = shapes_of(it);
     EXPECT_EQ(shapes, expected_shapes(options, it.hidden.size(0)));
-    EXPECT_EQ(it.head.predicts_tokens, shapes.contains("tokens"));
+    EXPECT_EQ(it.head.predicts_words(), shapes.contains("tokens"));
     EXPECT_EQ(it.head.predicts_pixels, shapes.contains("features") && !shapes.contains("tokens"));
     EXPECT_EQ(it.head.predicts_next_sentence, shapes.contains("pair"));
     EXPECT_EQ(it.head.classifies_sequences, shapes.contains("classes"));

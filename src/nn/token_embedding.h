@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <torch/nn/module.h>
+
+#include "nn/component.h"
+
+namespace weft::nn {
+
+struct TokenEmbeddingOptions {
+  int64_t vocabulary = 0;  // V
+  int64_t dim = 0;         // D
+};
+
+/// Vectors of tokens.
+class TokenEmbedding : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& ids) = 0;  // (N) int64 -> (N, D)
+  /// The vectors of all tokens, (V, D), of a type that stores them; else undefined.
+  virtual at::Tensor weight() const { return {}; }
+  /// Reads the texts of the tokens, before training.
+  virtual void fit(const std::function<std::string(int64_t)>& /*token*/) {}
+};
+
+using TokenEmbeddingDefinition = ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions>;
+using TokenEmbeddingMaker = TokenEmbeddingDefinition::Maker;
+
+/// The values of `model.embedding.type`.
+const Registry<TokenEmbeddingDefinition>& token_embeddings();
+
+/// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
+void register_token_embedding(const TokenEmbeddingDefinition& definition);
+
+/// A table of vectors.
+TokenEmbeddingMaker read_word_embedding(config::Section& section);
+/// A convolutional network over the characters of a token (arXiv:1508.06615), in the form of ELMo
+/// (arXiv:1802.05365): tokens that are spelled alike have similar vectors.
+TokenEmbeddingMaker read_character_embedding(config::Section& section);
+
+}  // namespace weft::nn
