@@ -65,4 +65,6 @@ Layout Layout::with_positions(const std::vector<int64_t>& token_positions) const
   return layout;
 }
 
+at::Tensor Layout::device_lengths() const { return device_offsets.diff().to(at::kLong); }
+
 }  // namespace weft::kernels

@@ -35,6 +35,8 @@ struct Layout {
     const auto i = static_cast<std::size_t>(b);
     return offsets[i + 1] - offsets[i];
   }
+  /// Tokens of each sequence, (B) int64 on the model's device.
+  at::Tensor device_lengths() const;
 };
 
 }  // namespace weft::kernels

@@ -171,7 +171,7 @@ at::Tensor embedding_sum(const at::Tensor& word,
 }
 
 at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const Layout& layout) {
-  const auto lengths = layout.device_offsets.diff().to(at::kLong);  // (B)
+  const auto lengths = layout.device_lengths();
   const auto sums =
       at::segment_reduce(at::embedding(table, ids).to(accumulate_type(table)), "sum", lengths,
                          std::nullopt, std::nullopt, /*axis=*/0, /*unsafe=*/false, /*initial=*/0);

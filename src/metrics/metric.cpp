@@ -51,6 +51,8 @@ std::vector<Metric> built_in_metrics() {
       {"word_perplexity", "exponential of the mean loss per word", kLower},
       {"bits_per_byte", "loss in bits per byte of text", kLower},
       {"bits_per_character", "loss in bits per character of text", kLower},
+      {"forward_loss", "loss from left to right of bidirectional language modelling", kLower},
+      {"backward_loss", "loss from right to left of bidirectional language modelling", kLower},
       {"mlm_loss", "masked language modelling loss", kLower},
       {"mlm_accuracy", "fraction of masked tokens predicted correctly", kGreater},
       {"next_sentence_loss", "loss of next sentence prediction", kLower},

@@ -79,6 +79,11 @@ void Elmo::fit(const TrainingSequences& data) {
   Model::fit({.visit = visit, .directory = data.directory, .token = data.token});
 }
 
+void Elmo::finish_loading() {
+  embeddings_->finish_loading();
+  Model::finish_loading();
+}
+
 std::vector<at::Tensor> Elmo::states(const at::Tensor& x,
                                      bool is_reverse,
                                      const nn::ForwardContext& context) {

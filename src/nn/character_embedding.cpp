@@ -8,7 +8,9 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "base/error.h"
 #include "kernels/embedding.h"
+#include "kernels/to_device.h"
 #include "nn/linear.h"
 #include "nn/token_embedding.h"
 
@@ -85,14 +87,24 @@ class CharacterEmbedding : public TokenEmbedding {
   }
 
   void fit(const std::function<std::string(int64_t)>& token) override {
-    auto* spelling = spelling_.data_ptr<int64_t>();
-    for (int64_t id = 0; id < vocabulary_; ++id, spelling += own_.length) {
+    std::vector<int64_t> spelling(static_cast<std::size_t>(vocabulary_ * own_.length), kPadding);
+    auto row = spelling.begin();
+    for (int64_t id = 0; id < vocabulary_; ++id, row += own_.length) {
       const auto text = token(id).substr(0, static_cast<std::size_t>(own_.length) - 2);
-      std::fill_n(spelling, own_.length, kPadding);
-      spelling[0] = kBegin;
-      std::ranges::transform(text, spelling + 1,
-                             [](char byte) { return static_cast<unsigned char>(byte); });
-      spelling[text.size() + 1] = kEnd;
+      *row = kBegin;
+      const auto end = std::ranges::transform(text, row + 1, [](char byte) {
+                         return static_cast<unsigned char>(byte);
+                       }).out;
+      *end = kEnd;
+    }
+    spelling_.copy_(kernels::to_device(spelling, at::kCPU).view_as(spelling_));
+  }
+
+  void finish_loading() override {
+    if (spelling_.numel() > 0 &&
+        (at::lt(spelling_, 0) | at::ge(spelling_, kCharacters)).any().item<bool>()) {
+      throw UserError(
+          str_cat("embeddings.spelling: characters must be from 0 to ", kCharacters - 1));
     }
   }
 

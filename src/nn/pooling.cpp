@@ -12,21 +12,17 @@ namespace weft::nn {
 
 namespace {
 
-at::Tensor lengths_of(const kernels::Layout& layout) {
-  return layout.device_offsets.diff().to(at::kLong);  // (B)
-}
-
 /// Numbers of the tokens within their sequences, from 1: (N, 1) fp32.
 at::Tensor token_numbers(const kernels::Layout& layout) {
   const auto begins = layout.device_offsets.slice(0, 0, layout.sequences()).to(at::kLong);
-  const auto first = begins.repeat_interleave(lengths_of(layout), 0);  // (N)
+  const auto first = begins.repeat_interleave(layout.device_lengths(), 0);  // (N)
   return (at::arange(1, layout.tokens() + 1, first.options()) - first).to(at::kFloat).unsqueeze(1);
 }
 
 at::Tensor pooled(const at::Tensor& hidden,
                   const kernels::Layout& layout,
                   SentencePooling pooling) {
-  const auto lengths = lengths_of(layout).unsqueeze(1);  // (B, 1)
+  const auto lengths = layout.device_lengths().unsqueeze(1);  // (B, 1)
   switch (pooling) {
     case SentencePooling::kClsToken:
       return first_tokens(hidden, layout);
@@ -50,7 +46,7 @@ at::Tensor segment_reduction(const at::Tensor& x,
                              const std::optional<at::Scalar>& initial) {
   TORCH_CHECK(x.dim() == 2 && x.size(0) == layout.tokens(), reduction, " of segments expects (",
               layout.tokens(), ", D), got ", x.sizes());
-  return at::segment_reduce(x.to(at::kFloat).contiguous(), reduction, lengths_of(layout),
+  return at::segment_reduce(x.to(at::kFloat).contiguous(), reduction, layout.device_lengths(),
                             std::nullopt, std::nullopt, /*axis=*/0, /*unsafe=*/false, initial);
 }
 

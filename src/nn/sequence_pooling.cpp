@@ -29,9 +29,8 @@ class AttentionPooling : public SequencePooling {
 
   at::Tensor forward(const at::Tensor& hidden, const ForwardContext& context) override {
     const auto scores = query_->forward(dense_->forward(hidden).tanh()).to(at::kFloat);  // (N, 1)
-    const auto largest =
-        segment_max(scores.detach(), context.layout)
-            .repeat_interleave(context.layout.device_offsets.diff().to(at::kLong), 0);
+    const auto largest = segment_max(scores.detach(), context.layout)
+                             .repeat_interleave(context.layout.device_lengths(), 0);
     const auto weights = (scores - largest).exp();
     return (segment_sum(weights * hidden, context.layout) / segment_sum(weights, context.layout))
         .to(hidden.scalar_type());

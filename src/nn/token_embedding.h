@@ -24,6 +24,8 @@ class TokenEmbedding : public torch::nn::Module {
   virtual at::Tensor weight() const { return {}; }
   /// Reads the texts of the tokens, before training.
   virtual void fit(const std::function<std::string(int64_t)>& /*token*/) {}
+  /// Called when stored buffers were read. Throws UserError for values that are not possible.
+  virtual void finish_loading() {}
 };
 
 using TokenEmbeddingDefinition = ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions>;

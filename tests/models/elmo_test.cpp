@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/string_util.h"
 #include "models/config/family.h"
 #include "models/directory.h"
@@ -191,6 +192,15 @@ TEST(Elmo, CharactersGiveTokensOfOneSpellingOneVector) {
   EXPECT_TRUE(at::equal(alone(5), alone(8)));
   EXPECT_FALSE(test::near(alone(5), alone(7), 1e-4));
   EXPECT_FALSE(model->input_embeddings().defined());
+}
+
+TEST(Elmo, RefusesSpellingsWithUnknownCharacters) {
+  const auto model = elmo_model(Head::kNone, "embedding: {type: characters}");
+  model->finish_loading();
+  for (const int64_t character : {-1, 259}) {
+    model->named_buffers()["embeddings.spelling"][3][0] = character;
+    EXPECT_THROW(model->finish_loading(), UserError) << character;
+  }
 }
 
 TEST(Elmo, OutputsAreTiedToWordsIfConfigured) {

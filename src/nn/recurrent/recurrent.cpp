@@ -130,7 +130,7 @@ at::Tensor Recurrent::sequence_dropout(const at::Tensor& x,
   const auto& layout = context.layout;
   const auto mask = kernels::dropout(at::ones({layout.sequences(), x.size(1)}, x.options()), rate,
                                      context.sequence_rng_key(site_id(options_.layer, site)));
-  return x * mask.repeat_interleave(layout.device_offsets.diff().to(at::kLong), 0);
+  return x * mask.repeat_interleave(layout.device_lengths(), 0);
 }
 
 at::Tensor Recurrent::states(const at::Tensor& input, const ForwardContext& context) {

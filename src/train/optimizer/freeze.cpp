@@ -18,6 +18,8 @@ namespace weft::train {
 
 namespace {
 
+constexpr int64_t kSomeVocabulary = 65'536;
+
 // `layers.2-5`.
 struct LayerRange {
   std::string stem;  // `layers.`
@@ -153,7 +155,9 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 
 std::vector<std::string> parameter_names(const models::ModelOptions& options) {
   std::vector<std::string> names;
-  for (const auto& tensor : models::weight_map(options)) {
+  auto known = options;  // names do not depend on the size of a vocabulary that is yet to be trained
+  known.vocabulary = known.vocabulary > 0 ? known.vocabulary : kSomeVocabulary;
+  for (const auto& tensor : models::weight_map(known)) {
     if (std::find(names.begin(), names.end(), tensor.parameter) == names.end()) {
       names.push_back(tensor.parameter);
     }
