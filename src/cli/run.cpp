@@ -94,12 +94,16 @@ void print_config_errors(const config::Error& error) {
 /// temporarily unavailable".
 std::string message_of(const std::exception& error) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  const auto shortage = train::memory_shortage_in(error);
   const bool lacks_memory =
-      train::memory_shortage_in(error) ||
+      shortage ||
       (system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
                              system->code() == std::errc::not_enough_memory));
   const bool is_allocation = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  std::string message = is_allocation ? "out of memory" : error.what();
+  const std::string message = shortage && shortage->requested_bytes
+                                  ? str_cat("out of memory: ", train::describe(*shortage))
+                              : is_allocation ? "out of memory"
+                                              : error.what();
   const auto limit = address_space_limit();
   if (!lacks_memory || limit < 0) {
     return message;

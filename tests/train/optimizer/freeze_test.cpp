@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "models/config/family.h"
 #include "support/config.h"
 
 namespace weft::train {
@@ -47,6 +48,17 @@ TEST(Freeze, RefusesWhatNamesNothingWithTheNearest) {
   EXPECT_NE(refusal({"*.gamma"}).find("matches no parameter"), std::string::npos);
   EXPECT_NE(refusal({""}).find("matches no parameter"), std::string::npos);
   EXPECT_EQ(refusal({"*"}), "leaves no trainable parameters");
+}
+
+TEST(Freeze, KnowsTheNamesBeforeTheTokenizerIsTrained) {
+  for (const auto* family : {"elmo", "seq2seq_rnn", "bert"}) {
+    auto options = models::family_defaults(models::family_named(family));
+    options.vocabulary = 0;
+    const auto names = parameter_names(options);
+    options.vocabulary = 10;
+    EXPECT_EQ(names, parameter_names(options)) << family;
+    EXPECT_FALSE(names.empty());
+  }
 }
 
 TEST(Freeze, SettlesWhichParametersRequireAGradient) {
