@@ -100,10 +100,10 @@ std::string message_of(const std::exception& error) {
       (system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
                              system->code() == std::errc::not_enough_memory));
   const bool is_allocation = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  const std::string message = shortage && shortage->requested_bytes
-                                  ? str_cat("out of memory: ", train::describe(*shortage))
-                              : is_allocation ? "out of memory"
-                                              : error.what();
+  std::string message = shortage && shortage->requested_bytes
+                            ? str_cat("out of memory: ", train::describe(*shortage))
+                        : is_allocation ? "out of memory"
+                                        : error.what();
   const auto limit = address_space_limit();
   if (!lacks_memory || limit < 0) {
     return message;

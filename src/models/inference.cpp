@@ -69,7 +69,7 @@ void quantize(Model& model) {
 /// Not with torch::nn::Module::to, which would also convert whole numbers.
 void convert(Model& model, at::ScalarType type) {
   for (const auto& tensors : {model.parameters(), model.buffers()}) {
-    for (auto tensor : tensors) {
+    for (const auto& tensor : tensors) {
       if (tensor.is_floating_point()) {
         tensor.set_data(tensor.to(type));
       }

@@ -76,12 +76,12 @@ class CharacterEmbedding : public TokenEmbedding {
         register_buffer("spelling", at::full({vocabulary_, own.length}, kPadding, at::kLong));
     characters_ = register_parameter("characters", at::empty({kCharacters, own.dim}));
     for (std::size_t i = 0; i < own.widths.size(); ++i) {
-      filters_.push_back(register_module(
+      filters_.emplace_back(register_module(
           str_cat("filters_", i), Linear(LinearOptions{own.widths[i] * own.dim, own.filters[i]})));
     }
     const auto features = std::accumulate(own.filters.begin(), own.filters.end(), int64_t{0});
     for (int64_t i = 0; i < own.highways; ++i) {
-      highways_.push_back(register_module(str_cat("highway_", i), Highway(features)));
+      highways_.emplace_back(register_module(str_cat("highway_", i), Highway(features)));
     }
     projection_ = register_module("projection", Linear(LinearOptions{features, options.dim}));
   }

@@ -155,7 +155,8 @@ std::set<std::string> frozen_parameters(const std::vector<std::string>& items,
 
 std::vector<std::string> parameter_names(const models::ModelOptions& options) {
   std::vector<std::string> names;
-  auto known = options;  // names do not depend on the size of a vocabulary that is yet to be trained
+  // Names do not depend on the size of a vocabulary that is yet to be trained.
+  auto known = options;
   known.vocabulary = known.vocabulary > 0 ? known.vocabulary : kSomeVocabulary;
   for (const auto& tensor : models::weight_map(known)) {
     if (std::find(names.begin(), names.end(), tensor.parameter) == names.end()) {
