@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "models/config/component_json.h"
+#include "models/config/component_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
@@ -51,8 +52,7 @@ std::vector<Preset> elmo_presets() {
           {"elmo-small", elmo_size(128, 1024, 1)}};
 }
 
-/// Reads the type of a part and the keys of the type. A choice of a preset or of init_from whose
-/// keys are not the defaults stays as it is, unless the section names the type.
+/// Reads the type of a part and the keys of the type.
 template <class Definition>
 void read_part(Section& section,
                std::string_view key,
@@ -63,8 +63,8 @@ void read_part(Section& section,
   section.read_name(key, name, registry.names(), {.help = help, .suggests_nearest = true});
   if (section.is_documenting()) {
     nn::document_components(section, key, registry);
-  } else if (section.has(key) || *choice == nn::default_component(registry, name)) {
-    choice = nn::read_component(section, registry.at(name));
+  } else {
+    read_component_choice(section, key, registry, name, choice);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
+#include "models/config/component_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
@@ -99,19 +100,6 @@ void read_rnn_sizes(Section& section, ModelOptions& options) {
        .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
 }
 
-/// Reads the keys of the type with this name. A choice of a preset or of init_from whose keys are
-/// not the defaults stays as it is, unless the section names the type.
-template <class Definition>
-void read_rnn_choice(Section& section,
-                     std::string_view key,
-                     const Registry<Definition>& registry,
-                     const std::string& name,
-                     std::optional<typename Definition::Choice>& choice) {
-  if (section.has(key) || !choice || *choice == nn::default_component(registry, name)) {
-    choice = nn::read_component(section, registry.at(name));
-  }
-}
-
 void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
   const auto& registry = nn::recurrent_cells();
   auto name = own.cell->type;
@@ -127,7 +115,7 @@ void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
     nn::document_components(section, "cell", registry);
     return;
   }
-  read_rnn_choice(section, "cell", registry, name, own.cell);
+  read_component_choice(section, "cell", registry, name, own.cell);
   section.reject_unread();
 }
 
@@ -149,7 +137,7 @@ void read_rnn_score(Section& section, Seq2SeqRnnOptions& own) {
     own.score.reset();
     return;
   }
-  read_rnn_choice(section, "score", registry, name, own.score);
+  read_component_choice(section, "score", registry, name, own.score);
 }
 
 void read_rnn_attention(Section section, ModelOptions& options) {
