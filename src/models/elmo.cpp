@@ -149,24 +149,24 @@ at::Tensor Elmo::output_weight() {
                                                                        : embeddings_->weight();
 }
 
-at::Tensor Elmo::logits_of(const at::Tensor& rows, const kernels::RngKey& key, bool is_training) {
-  const double rate = options_.classifier_dropout.value_or(options_.dropout);
-  return head_->forward(kernels::dropout(rows, is_training ? rate : 0, key));
+at::Tensor Elmo::logits_of(const at::Tensor& rows,
+                           const kernels::RngKey& key,
+                           const nn::ForwardContext& context) {
+  const double rate = context.rate(options_.classifier_dropout.value_or(options_.dropout));
+  return head_->forward(kernels::dropout(rows, rate, key));
 }
 
 at::Tensor Elmo::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
   return logits_of(pooling_->forward(hidden, context),
-                   context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)),
-                   context.is_training);
+                   context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)), context);
 }
 
 at::Tensor Elmo::token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_tokens, architecture_of(options_),
               " does not classify tokens");
-  return logits_of(hidden, context.rng_key(nn::site_id(nn::DropoutSite::kHead)),
-                   context.is_training);
+  return logits_of(hidden, context.rng_key(nn::site_id(nn::DropoutSite::kHead)), context);
 }
 
 }  // namespace weft::models

@@ -58,7 +58,9 @@ class Elmo : public Model {
                                  bool is_reverse,
                                  const nn::ForwardContext& context);
   at::Tensor mixed(const std::vector<at::Tensor>& layers) const;
-  at::Tensor logits_of(const at::Tensor& rows, const kernels::RngKey& key, bool is_training);
+  at::Tensor logits_of(const at::Tensor& rows,
+                       const kernels::RngKey& key,
+                       const nn::ForwardContext& context);
 
   ModelOptions options_;
   std::shared_ptr<nn::TokenEmbedding> embeddings_;

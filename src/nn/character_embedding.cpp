@@ -2,7 +2,6 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <ATen/Functions.h>

@@ -15,29 +15,24 @@ namespace weft::objectives {
 
 namespace {
 
-/// What one direction predicts: its targets, and the rows from which.
-struct Neighbours {
-  std::vector<int64_t> rows;
-  std::vector<int64_t> targets;
-};
-
-/// `is_reverse`: the token before each but the first of a sequence, else that after each but the
-/// last.
-Neighbours neighbours_of(const data::Batch& batch, bool is_reverse) {
-  Neighbours result;
+/// The batch with the targets of one direction: the token after each but the last of a sequence,
+/// or, `is_reverse`, that before each but the first.
+data::Batch with_targets(data::Batch batch, bool is_reverse) {
+  batch.target_rows.clear();
+  batch.targets.clear();
   for (std::size_t b = 0; b + 1 < batch.offsets.size(); ++b) {
     for (auto row = batch.offsets[b]; row + 1 < batch.offsets[b + 1]; ++row) {
-      result.rows.push_back(is_reverse ? row + 1 : row);
-      result.targets.push_back(batch.ids[static_cast<std::size_t>(is_reverse ? row : row + 1)]);
+      batch.target_rows.push_back(is_reverse ? row + 1 : row);
+      batch.targets.push_back(batch.ids[static_cast<std::size_t>(is_reverse ? row : row + 1)]);
     }
   }
-  return result;
+  return batch;
 }
 
-/// The states of a direction (N, D / 2) at these rows.
-at::Tensor states_at(const at::Tensor& hidden, bool is_reverse, const std::vector<int64_t>& rows) {
+/// The states (M, D / 2) of a direction at the target rows of its batch.
+at::Tensor target_states(const at::Tensor& hidden, bool is_reverse, const data::Batch& batch) {
   return hidden.chunk(2, 1)[is_reverse ? 1 : 0].index_select(
-      0, kernels::to_device(rows, hidden.device()));
+      0, kernels::to_device(batch.target_rows, hidden.device()));
 }
 
 at::Tensor hidden_of(models::Model& model,
@@ -48,10 +43,10 @@ at::Tensor hidden_of(models::Model& model,
 
 /// Both directions of a sequence.
 struct BidirectionalRecord : TokenRecord {
-  double backward_loss = 0;
+  double forward_loss = 0;
 
   static constexpr auto kFields =
-      std::tuple_cat(TokenRecord::kFields, std::tuple(&BidirectionalRecord::backward_loss));
+      std::tuple_cat(TokenRecord::kFields, std::tuple(&BidirectionalRecord::forward_loss));
 };
 
 class BidirectionalLmEvaluation : public RecordEvaluation<BidirectionalRecord> {
@@ -64,19 +59,13 @@ class BidirectionalLmEvaluation : public RecordEvaluation<BidirectionalRecord> {
     auto records = make_records(batch);
     const auto hidden = hidden_of(model, batch, context);
     for (const bool is_reverse : {false, true}) {
-      const auto neighbours = neighbours_of(batch, is_reverse);
-      const auto metrics =
-          model.lm_metrics(states_at(hidden, is_reverse, neighbours.rows), neighbours.targets);
-      std::size_t sequence = 0;
-      for (std::size_t i = 0; i < neighbours.rows.size(); ++i) {
-        while (neighbours.rows[i] >= batch.offsets[sequence + 1]) {
-          ++sequence;
+      const auto directed = with_targets(batch, is_reverse);
+      add_targets(model.lm_metrics(target_states(hidden, is_reverse, directed), directed.targets),
+                  directed, records);
+      if (!is_reverse) {
+        for (auto& record : records) {
+          record.forward_loss = record.loss;
         }
-        auto& record = records[sequence];
-        record.loss += metrics.losses[i];
-        record.backward_loss += is_reverse ? metrics.losses[i] : 0;
-        record.targets += 1;
-        record.right += metrics.predictions[i] == neighbours.targets[i] ? 1 : 0;
       }
     }
     add_records(std::move(records));
@@ -87,8 +76,8 @@ class BidirectionalLmEvaluation : public RecordEvaluation<BidirectionalRecord> {
     auto metrics = token_results(sum);
     const double targets = static_cast<double>(sum.targets) / 2;
     if (targets > 0) {
-      metrics["eval_forward_loss"] = (sum.loss - sum.backward_loss) / targets;
-      metrics["eval_backward_loss"] = sum.backward_loss / targets;
+      metrics["eval_forward_loss"] = sum.forward_loss / targets;
+      metrics["eval_backward_loss"] = (sum.loss - sum.forward_loss) / targets;
     }
     return metrics;
   }
@@ -127,10 +116,9 @@ class BidirectionalLmObjective : public Objective {
     const auto hidden = hidden_of(model, batch, context);
     std::vector<at::Tensor> result;
     for (const bool is_reverse : {false, true}) {
-      const auto neighbours = neighbours_of(batch, is_reverse);
-      result.push_back(model.lm_loss(states_at(hidden, is_reverse, neighbours.rows),
-                                     kernels::to_device(neighbours.targets, hidden.device()),
-                                     context));
+      const auto directed = with_targets(batch, is_reverse);
+      result.push_back(
+          token_loss(model, target_states(hidden, is_reverse, directed), directed, context));
     }
     return result;
   }

@@ -10,6 +10,7 @@
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
 #include "models/families/families.h"
+#include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
 
@@ -68,21 +69,34 @@ void read_part(Section& section,
   }
 }
 
+/// Width of the cells' states after a projection.
+int64_t state_width(const ModelOptions& options) {
+  return options.elmo.cell
+      ->make({.dim = elmo_direction_width(options), .width = elmo_cell_width(options)})
+      ->state_width();
+}
+
+/// Whether the token vectors are a table, to which the output matrix may be tied.
+bool has_word_table(const ModelOptions& options) {
+  return options.elmo.embedding->make({.vocabulary = 1, .dim = elmo_direction_width(options)})
+      ->weight()
+      .defined();
+}
+
 void check_elmo_keys(const Section& section, const ModelOptions& options) {
   if (options.dim % 2 != 0) {
     section.report("dim", str_cat(options.dim, ", must be even: half of it for each direction"));
     return;
   }
   const auto width = elmo_direction_width(options);
-  const auto found =
-      options.elmo.cell->make({.dim = width, .width = elmo_cell_width(options)})->state_width();
+  const auto found = state_width(options);
   if (found != width) {
     section.report("recurrent",
                    str_cat("the states of a direction have ", found, " features, must be ", width,
                            ", half of dim: set recurrent.projection: ", width,
                            " (of an lstm), or leave out recurrent.width"));
   }
-  if (options.tie_word_embeddings && options.elmo.embedding->type != "words") {
+  if (options.tie_word_embeddings && !has_word_table(options)) {
     section.report("tie_word_embeddings",
                    str_cat("true, must be false with embedding.type: ",
                            options.elmo.embedding->type, ", which has no table of words"));
@@ -174,15 +188,16 @@ void read_elmo_json(const JsonFields& fields, ModelOptions& options) {
     own.embedding = component_from_json(fields.at("embedding"), fields.place() + ": embedding",
                                         nn::token_embeddings());
   }
-  const auto width = elmo_direction_width(options);
-  if (options.dim % 2 != 0 ||
-      own.cell->make({.dim = width, .width = elmo_cell_width(options)})->state_width() != width) {
+  if (options.dim % 2 != 0 || state_width(options) != elmo_direction_width(options)) {
     fields.fail("hidden_size",
                 str_cat("found ", options.dim, ", must be twice the width of the cell's state"));
   }
   fields.read("residual", own.has_residuals);
   fields.read("normalize_layers", own.normalizes_layers);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
+  if (options.tie_word_embeddings && !has_word_table(options)) {
+    fields.fail("tie_word_embeddings", "found true, must be false without a table of words");
+  }
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
@@ -213,25 +228,11 @@ bool is_of_elmo_head(const std::string& parameter) {
          parameter.starts_with("output");
 }
 
-/// Parameters and buffers under their own names, without those of chosen types, which are added.
+/// Without those of chosen types, which are added.
 std::vector<StoredTensor> elmo_tensors(const ModelOptions& options) {
   auto plain = options;
   plain.layer_types = {};
-  const Elmo model(plain);
-  std::vector<StoredTensor> tensors;
-  for (const auto& parameter : model.named_parameters()) {
-    tensors.push_back({.parameter = parameter.key(),
-                       .name = parameter.key(),
-                       .shape = parameter.value().sizes().vec(),
-                       .part = is_of_elmo_head(parameter.key()) ? Part::kHead : Part::kBackbone});
-  }
-  for (const auto& buffer : model.named_buffers()) {
-    tensors.push_back({.parameter = buffer.key(),
-                       .name = buffer.key(),
-                       .shape = buffer.value().sizes().vec(),
-                       .dtype = formats::DType::kI64});
-  }
-  return tensors;
+  return tensors_by_name(Elmo(plain), is_of_elmo_head);
 }
 
 /// Embeddings and output matrices are normal, characters uniform as in allenai/bilm-tf, and others

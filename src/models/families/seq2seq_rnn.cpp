@@ -12,6 +12,7 @@
 #include "models/config/shared_model_keys.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/families.h"
+#include "models/weights/weight_map_builder.h"
 #include "nn/attention/score_functions.h"
 
 namespace weft::models {
@@ -270,19 +271,13 @@ void write_seq2seq_rnn_json(Json& json, const ModelOptions& options) {
   write_decoding_ids(json, options);
 }
 
-/// The parameters under their own names.
+/// Without those of chosen types, which are added.
 std::vector<StoredTensor> seq2seq_rnn_tensors(const ModelOptions& options) {
-  std::vector<StoredTensor> tensors;
   auto plain = options;
-  plain.layer_types = {};  // whose tensors are added to those of the family
-  for (const auto& parameter : Seq2SeqRnn(plain).named_parameters()) {
-    const bool is_head = parameter.key() == "output" || parameter.key() == "output_bias";
-    tensors.push_back({.parameter = parameter.key(),
-                       .name = parameter.key(),
-                       .shape = parameter.value().sizes().vec(),
-                       .part = is_head ? Part::kHead : Part::kBackbone});
-  }
-  return tensors;
+  plain.layer_types = {};
+  return tensors_by_name(Seq2SeqRnn(plain), [](const std::string& parameter) {
+    return parameter == "output" || parameter == "output_bias";
+  });
 }
 
 /// Embeddings are normal; other matrices uniform, as in torch::nn::GRU.

@@ -7,6 +7,7 @@
 
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/weights/weight_map_builder.h"
 
 namespace weft::models {
 
@@ -16,17 +17,10 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
-/// The part of a layer type's tensor: pooling and output layers belong to a head, which a model
-/// that starts from one with another head does not find.
-Part part_of(const std::string& parameter) {
-  return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.")
-             ? Part::kHead
-             : Part::kBackbone;
-}
-
-/// The dtype in which a buffer is stored.
-formats::DType dtype_of(const at::Tensor& buffer) {
-  return buffer.scalar_type() == at::kLong ? formats::DType::kI64 : formats::DType::kF32;
+/// Pooling and output layers belong to a head, which a model that starts from one with another head
+/// does not find.
+bool is_of_head(const std::string& parameter) {
+  return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.");
 }
 
 /// Elements of each parameter that the tensors contain.
@@ -49,21 +43,9 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
     return parameter == nullptr || parameter->numel() != stored.at(tensor.parameter);
   });
   const auto kept = stored_elements(tensors);
-  for (const auto& parameter : parameters) {
-    if (!kept.contains(parameter.key())) {
-      tensors.push_back({.parameter = parameter.key(),
-                         .name = parameter.key(),
-                         .shape = parameter.value().sizes().vec(),
-                         .part = part_of(parameter.key())});
-    }
-  }
-  for (const auto& buffer : model->named_buffers()) {
-    if (!kept.contains(buffer.key())) {
-      tensors.push_back({.parameter = buffer.key(),
-                         .name = buffer.key(),
-                         .shape = buffer.value().sizes().vec(),
-                         .part = part_of(buffer.key()),
-                         .dtype = dtype_of(buffer.value())});
+  for (auto& tensor : tensors_by_name(*model, is_of_head)) {
+    if (!kept.contains(tensor.parameter)) {
+      tensors.push_back(std::move(tensor));
     }
   }
 }

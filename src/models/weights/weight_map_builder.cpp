@@ -51,4 +51,26 @@ void WeightMapBuilder::norm(const std::string& parameter,
   }
 }
 
+std::vector<StoredTensor> tensors_by_name(
+    const torch::nn::Module& module,
+    const std::function<bool(const std::string& parameter)>& is_of_head) {
+  std::vector<StoredTensor> tensors;
+  const auto add = [&](const std::string& name, const at::Tensor& tensor,
+                       std::optional<formats::DType> dtype) {
+    tensors.push_back({.parameter = name,
+                       .name = name,
+                       .shape = tensor.sizes().vec(),
+                       .part = is_of_head(name) ? Part::kHead : Part::kBackbone,
+                       .dtype = dtype});
+  };
+  for (const auto& parameter : module.named_parameters()) {
+    add(parameter.key(), parameter.value(), std::nullopt);
+  }
+  for (const auto& buffer : module.named_buffers()) {
+    const bool is_whole = buffer.value().scalar_type() == at::kLong;
+    add(buffer.key(), buffer.value(), is_whole ? formats::DType::kI64 : formats::DType::kF32);
+  }
+  return tensors;
+}
+
 }  // namespace weft::models

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <torch/nn/module.h>
 
 #include "models/weights/weight_map.h"
 
@@ -34,5 +37,11 @@ class WeightMapBuilder {
 
   std::vector<StoredTensor> result;
 };
+
+/// The parameters and buffers of a module, stored under their own names. `is_of_head`: belongs to
+/// Part::kHead, else to the backbone.
+std::vector<StoredTensor> tensors_by_name(
+    const torch::nn::Module& module,
+    const std::function<bool(const std::string& parameter)>& is_of_head);
 
 }  // namespace weft::models
