@@ -40,7 +40,7 @@ class BinaryWriter {
     if constexpr (std::is_arithmetic_v<T>) {
       bytes_.append(reinterpret_cast<const char*>(&value), sizeof(T));
     } else if constexpr (FieldRecord<T>) {
-      visit_fields(value, [this](const auto& field) { write(field); });
+      visit_fields(value, [this](const auto& field) { this->write(field); });
     } else {
       write(uint64_t{value.size()});
       for (const auto& element : value) {
@@ -69,7 +69,9 @@ class BinaryReader {
     if constexpr (std::is_arithmetic_v<T>) {
       std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
     } else if constexpr (FieldRecord<T>) {
-      visit_fields(value, [this](auto& field) { field = read<std::decay_t<decltype(field)>>(); });
+      visit_fields(value, [this](auto& field) {
+        field = this->template read<std::decay_t<decltype(field)>>();
+      });
     } else {
       const auto size = read_size();
       if constexpr (requires { value.resize(size); }) {
