@@ -22,6 +22,7 @@ enum class RandomPurpose : uint32_t {
   kGenerator = 12,   // tokens that ELECTRA's generator samples for masked positions
   kAugment = 13,     // image augmentation
   kNoise = 14,       // noise tokens of a sampled softmax
+  kPattern = 15,     // random blocks of an attention pattern
 };
 
 /// One block of Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as 1,

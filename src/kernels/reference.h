@@ -65,6 +65,12 @@ at::Tensor attention(const AttentionInput& input,
                      const AttentionSettings& settings,
                      const RngKey& rng_key);
 
+PartialAttention partial_attention(const AttentionInput& input,
+                                   const Layout& queries,
+                                   const Layout& keys,
+                                   const AttentionSettings& settings,
+                                   const RngKey& rng_key);
+
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
 at::Tensor embedding_sum(const at::Tensor& word,

@@ -76,15 +76,15 @@ std::pair<at::Tensor, at::Tensor> split_key_value(const at::Tensor& key,
   return {key.narrow(1, 0, shared), key.narrow(1, shared, shared)};
 }
 
-/// Attention with a separate query tensor.
+/// Attention with a separate query tensor. Returns the output and, if wanted, PartialAttention::lse.
 class SplitAttention : public torch::autograd::Function<SplitAttention> {
  public:
-  static at::Tensor forward(AutogradContext* context,
-                            const at::Tensor& query,
-                            const at::Tensor& key,
-                            const std::optional<at::Tensor>& value,
-                            const std::optional<at::Tensor>& bias,
-                            const c10::intrusive_ptr<Plan>& plan) {
+  static variable_list forward(AutogradContext* context,
+                               const at::Tensor& query,
+                               const at::Tensor& key,
+                               const std::optional<at::Tensor>& value,
+                               const std::optional<at::Tensor>& bias,
+                               const c10::intrusive_ptr<Plan>& plan) {
     Tensors tensors;
     tensors.q = query;
     std::tie(tensors.k, tensors.v) = split_key_value(key, value);
@@ -93,7 +93,9 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     context->save_for_backward(
         {query, key, value.value_or(at::Tensor()), tensors.out, tensors.lse, tensors.bias});
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
-    return tensors.out;
+    constexpr double kLn2 = 0.6931471805599453;
+    return plan->wants_lse ? variable_list{tensors.out, tensors.lse.t() * kLn2}
+                           : variable_list{tensors.out};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -113,7 +115,10 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     tensors.out = saved[3];
     tensors.lse = saved[4];
     tensors.bias = saved[5];
-    tensors.gradient = gradients[0].contiguous();
+    tensors.gradient = gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
+    if (plan.wants_lse && gradients[1].defined()) {
+      tensors.dlse = gradients[1].t().contiguous();
+    }
     tensors.dq = like(tensors.q);
     std::tie(tensors.dk, tensors.dv) = split_key_value(dkey, dvalue);
     const auto dbias = attend_backward(plan, tensors);
@@ -168,12 +173,28 @@ void check_prefix_lengths(const AttentionSettings& settings, int64_t sequences) 
               settings.is_causal ? "" : " if it is not causal");
 }
 
+void check_groups(const AttentionInput& input,
+                  const Layout& queries,
+                  const AttentionSettings& settings) {
+  if (input.groups == nullptr) {
+    return;
+  }
+  const auto count = static_cast<std::size_t>(queries.sequences());
+  const auto& groups = *input.groups;
+  TORCH_CHECK(groups.sequences.size() == count && groups.numbers.size() == count &&
+                  groups.mask_begins.size() == count,
+              "attention expects the sequence, number and mask of ", count, " groups");
+  TORCH_CHECK(!settings.is_causal && settings.window_radius < 0 && !settings.rotary.defined() &&
+                  !settings.distance_bias.defined(),
+              "attention in groups has no causal mask, window, rotary table or bias");
+}
+
 void check_inputs(const AttentionInput& input,
                   const Layout& queries,
                   const Layout& keys,
                   const AttentionSettings& settings) {
   const int64_t key_heads = key_heads_of(settings);
-  const auto& [query, key, value, begins] = input;
+  const auto& [query, key, value, begins, groups] = input;
   const int64_t key_parts = value.defined() ? 1 : 2;  // tensors packed in `key`
   const bool fits = query.dim() == 2 && key.dim() == 2 &&
                     (!value.defined() || value.sizes() == key.sizes()) &&
@@ -191,6 +212,7 @@ void check_inputs(const AttentionInput& input,
               "attention expects the offsets of ", keys.sequences(), " sequences, got ",
               begins.size());
   check_prefix_lengths(settings, queries.sequences());
+  check_groups(input, queries, settings);
   for (int64_t b = 0; settings.is_causal && b < queries.sequences(); ++b) {
     TORCH_CHECK(queries.length(b) <= keys.length(b),
                 "causal attention expects one key per query, sequence ", b, " has fewer");
@@ -198,24 +220,66 @@ void check_inputs(const AttentionInput& input,
 }
 
 // For inputs without a vector kernel.
-at::Tensor attention_fallback(const AttentionInput& given,
-                              const Layout& queries,
-                              const Layout& keys,
-                              const AttentionSettings& settings,
-                              const RngKey& rng_key) {
+PartialAttention attention_fallback(const AttentionInput& given,
+                                    const Layout& queries,
+                                    const Layout& keys,
+                                    const AttentionSettings& settings,
+                                    const RngKey& rng_key,
+                                    bool wants_lse = false) {
   auto input = given;
   std::tie(input.key, input.value) = split_key_value(given.key, optional(given.value));
   const auto device = input.query.device();
-  const bool uses_flash = device.is_cuda() && gpu::supports_flash_attention(input, settings) &&
+  const bool uses_flash = !wants_lse && device.is_cuda() && gpu::supports_flash_attention(input, settings) &&
                           gpu::has_flash_attention(device);
-  auto out = uses_flash ? gpu::flash_attention(input, queries, keys, settings, rng_key)
-                        : reference::attention(input, queries, keys, settings, rng_key);
+  PartialAttention result;
+  if (uses_flash) {
+    result.out = gpu::flash_attention(input, queries, keys, settings, rng_key);
+  } else if (wants_lse) {
+    result = reference::partial_attention(input, queries, keys, settings, rng_key);
+  } else {
+    result.out = reference::attention(input, queries, keys, settings, rng_key);
+  }
   if (FlopCounter::current() != nullptr) {
     const int64_t flops = attention_product_flops(*make_attention_plan(
-        input.query.size(1) / settings.heads, {queries, keys, {}}, settings, rng_key));
-    count_with_backward(out, kForwardProducts * flops, kBackwardProducts * flops);
+        input.query.size(1) / settings.heads, {queries, keys, {}}, settings, rng_key, input.groups));
+    count_with_backward(result.out, kForwardProducts * flops, kBackwardProducts * flops);
   }
-  return out;
+  return result;
+}
+
+PartialAttention separate_attention(const AttentionInput& input,
+                                    const Layout& queries,
+                                    const Layout& keys,
+                                    const AttentionSettings& settings,
+                                    const RngKey& rng_key,
+                                    bool wants_lse) {
+  const ScopedOperationTimer timer(Operation::kAttention);
+  check_inputs(input, queries, keys, settings);
+  const int64_t width = input.query.size(1) / settings.heads;
+  const int64_t max_length = std::max(queries.max_length, keys.max_length);
+  if (settings.rotary.defined()) {
+    check_rotary(settings.rotary, max_length, width);
+  }
+  if (!has_vector_kernel(input.query)) {
+    return attention_fallback(input, queries, keys, settings, rng_key, wants_lse);
+  }
+  const auto plan = make_attention_plan(width, {queries, keys, input.key_begins}, settings, rng_key,
+                                        input.groups);
+  plan->span = std::max<int64_t>(1, max_length);
+  plan->wants_lse = wants_lse;
+  auto key = with_contiguous_rows(input.key);
+  auto value = optional(input.value);
+  if (value) {
+    value = with_contiguous_rows(*value);
+    if (value->stride(0) != key.stride(0)) {
+      key = key.contiguous();
+      value = value->contiguous();
+    }
+  }
+  const auto results = SplitAttention::apply(
+      with_contiguous_rows(input.query), key, value,
+      optional(with_span(settings.distance_bias, plan->span, plan->heads)), plan);
+  return {.out = results[0], .lse = wants_lse ? results[1] : at::Tensor()};
 }
 
 }  // namespace
@@ -241,7 +305,8 @@ at::Tensor attention(const at::Tensor& qkv,
     const int64_t shared = key_heads_of(settings) * width;
     const auto parts = qkv.split_with_sizes({own, shared, shared}, 1);
     return attention_fallback({.query = parts[0], .key = parts[1], .value = parts[2]}, layout,
-                              layout, settings, rng_key);
+                              layout, settings, rng_key)
+        .out;
   }
   const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, rng_key);
   plan->span = std::max<int64_t>(1, layout.max_length);
@@ -254,31 +319,15 @@ at::Tensor attention(const AttentionInput& input,
                      const Layout& keys,
                      const AttentionSettings& settings,
                      const RngKey& rng_key) {
-  const ScopedOperationTimer timer(Operation::kAttention);
-  check_inputs(input, queries, keys, settings);
-  const int64_t width = input.query.size(1) / settings.heads;
-  const int64_t max_length = std::max(queries.max_length, keys.max_length);
-  if (settings.rotary.defined()) {
-    check_rotary(settings.rotary, max_length, width);
-  }
-  if (!has_vector_kernel(input.query)) {
-    return attention_fallback(input, queries, keys, settings, rng_key);
-  }
-  const auto plan =
-      make_attention_plan(width, {queries, keys, input.key_begins}, settings, rng_key);
-  plan->span = std::max<int64_t>(1, max_length);
-  auto key = with_contiguous_rows(input.key);
-  auto value = optional(input.value);
-  if (value) {
-    value = with_contiguous_rows(*value);
-    if (value->stride(0) != key.stride(0)) {
-      key = key.contiguous();
-      value = value->contiguous();
-    }
-  }
-  return SplitAttention::apply(with_contiguous_rows(input.query), key, value,
-                               optional(with_span(settings.distance_bias, plan->span, plan->heads)),
-                               plan);
+  return separate_attention(input, queries, keys, settings, rng_key, false).out;
+}
+
+PartialAttention partial_attention(const AttentionInput& input,
+                                   const Layout& queries,
+                                   const Layout& keys,
+                                   const AttentionSettings& settings,
+                                   const RngKey& rng_key) {
+  return separate_attention(input, queries, keys, settings, rng_key, true);
 }
 
 }  // namespace weft::kernels

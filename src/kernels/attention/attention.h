@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -36,6 +37,21 @@ at::Tensor attention(const at::Tensor& qkv,
                      const AttentionSettings& settings,
                      const RngKey& rng_key);
 
+/// For sequences that are groups of tokens of longer sequences, as in sparse attention.
+struct AttentionGroups {
+  /// Of each group: the sequence that it belongs to, and a number that no other group of that
+  /// sequence has. Together they determine the dropout of the weights.
+  std::vector<int64_t> sequences = {};
+  std::vector<int64_t> numbers = {};
+  /// First word of each group in `mask`; -1: its queries attend to all of its keys.
+  std::vector<int64_t> mask_begins = {};
+  /// A row of mask_words(keys) words for each query: it attends to key j if bit j % 16 of word
+  /// j / 16 is set. At least one must be.
+  std::vector<uint16_t> mask = {};
+
+  static int64_t mask_words(int64_t keys) { return (keys + 15) / 16; }
+};
+
 /// Queries with separate keys: decoder queries over encoder states, or the newest tokens of
 /// sequences with a KV cache. Rows may be strided; the features of a row must be contiguous.
 struct AttentionInput {
@@ -45,6 +61,8 @@ struct AttentionInput {
   /// First key row of each sequence, unless the sequences are consecutive; the layout of keys then
   /// gives the lengths only.
   std::vector<int64_t> key_begins = {};
+  /// Only without causal masks, windows, rotary tables and biases; nullptr: sequences are no groups.
+  std::shared_ptr<const AttentionGroups> groups = nullptr;
 };
 
 /// Queries of sequence b attend to keys of sequence b -> (N, H K). Causal: the last query sees all
@@ -55,5 +73,19 @@ at::Tensor attention(const AttentionInput& input,
                      const Layout& keys,
                      const AttentionSettings& settings,
                      const RngKey& rng_key);
+
+/// Attention over a part of the keys.
+struct PartialAttention {
+  at::Tensor out = {};  // (N, H K)
+  at::Tensor lse = {};  // (N, H) fp32: log of the sum of the exponentials of the scores
+};
+
+/// The same with the sums that it divides by, both differentiable: then attention over disjoint
+/// sets of keys can be merged (arXiv:2001.04451, section 2). Every query needs a key.
+PartialAttention partial_attention(const AttentionInput& input,
+                                   const Layout& queries,
+                                   const Layout& keys,
+                                   const AttentionSettings& settings,
+                                   const RngKey& rng_key);
 
 }  // namespace weft::kernels

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -54,6 +56,14 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
   auto dropout_rng = to_dropout_rng(plan.rule);
   dropout_rng.second = static_cast<uint32_t>(plan.first_sequence + b);
   dropout_rng.third = static_cast<uint32_t>(head);
+  const uint16_t* mask = nullptr;
+  if (plan.groups != nullptr) {
+    const auto i = static_cast<std::size_t>(b);
+    dropout_rng.second = static_cast<uint32_t>(plan.first_sequence + plan.groups->sequences[i]);
+    dropout_rng.third = static_cast<uint32_t>(head + plan.heads * plan.groups->numbers[i]);
+    const int64_t begin = plan.groups->mask_begins[i];
+    mask = begin < 0 ? nullptr : plan.groups->mask.data() + begin;
+  }
   const int64_t own = cpu::attention_scratch(queries, keys, plan.width);
   const int64_t shared = group > 1 ? 2 * cpu::round_up_16(keys) * cpu::round_up_16(plan.width) : 0;
   float* const memory = scratch(own + shared);
@@ -78,12 +88,16 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
       .rotary = elements<const float>(plan.rotary),
       .rotary_width = plan.rotary.defined() ? plan.rotary.size(1) : 0,
       .bias = centre(tensors.bias, head),
+      .mask = mask,
       .dropout_rng = dropout_rng,
       .out = row_of<T>(tensors.out, row, column),
       .out_stride = tensors.out.stride(0),
       .lse = elements<float>(tensors.lse) + head * plan.offsets.back() + row,
       .scratch = memory,
       .gradient = row_of<T>(tensors.gradient, row, column),
+      .dlse = tensors.dlse.defined()
+                  ? elements<const float>(tensors.dlse) + head * plan.offsets.back() + row
+                  : nullptr,
       .dq = row_of<T>(tensors.dq, row, column),
       .dq_stride = tensors.dq.defined() ? tensors.dq.stride(0) : 0,
       .dk = row_of<T>(tensors.dk, key_row, key_column),
@@ -135,7 +149,8 @@ at::Tensor padded_bias(const std::optional<at::Tensor>& bias) {
 c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
                                                       const AttentionLayouts& layouts,
                                                       const AttentionSettings& settings,
-                                                      const RngKey& rng_key) {
+                                                      const RngKey& rng_key,
+                                                      std::shared_ptr<const AttentionGroups> groups) {
   auto plan = c10::make_intrusive<AttentionPlan>();
   plan->offsets = layouts.queries.offsets;
   plan->has_gaps = !layouts.key_begins.empty();
@@ -163,6 +178,7 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
   plan->prefix_lengths = settings.prefix_lengths;
   plan->window_radius = settings.window_radius;
   plan->rotary = settings.rotary;
+  plan->groups = std::move(groups);
   plan->rule = attention_dropout_rule(settings.dropout, rng_key);
   return plan;
 }
@@ -173,6 +189,13 @@ int64_t attention_product_flops(const AttentionPlan& plan) {
     const int64_t queries = plan.length(static_cast<int64_t>(b));
     const int64_t keys = plan.key_lengths[b];
     const int64_t prefix = plan.prefix_lengths.empty() ? 0 : plan.prefix_lengths[b];
+    if (plan.groups != nullptr && plan.groups->mask_begins[b] >= 0) {
+      const auto* const words = plan.groups->mask.data() + plan.groups->mask_begins[b];
+      for (int64_t word = 0; word < queries * AttentionGroups::mask_words(keys); ++word) {
+        pairs += std::popcount(words[word]);
+      }
+      continue;
+    }
     for (int64_t query = 0; query < queries; ++query) {
       const int64_t position = query + (plan.is_causal ? keys - queries : 0);
       int64_t first = 0;

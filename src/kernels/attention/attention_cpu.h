@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,9 +28,11 @@ struct AttentionPlan : torch::CustomClassHolder {
   int64_t span = 0;  // distances covered by the bias on each side, including 0
   float scale = 1;
   bool is_causal = false;
+  bool wants_lse = false;  // as a result of its own
   bool has_gaps = false;  // query rows without keys, or key rows without queries
   int64_t window_radius = -1;
   at::Tensor rotary;  // (at least L, K) fp32, or undefined
+  std::shared_ptr<const AttentionGroups> groups;  // or nullptr
   DropoutRule rule;
 
   int64_t length(int64_t b) const {
@@ -48,7 +51,9 @@ struct AttentionLayouts {
 c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
                                                       const AttentionLayouts& layouts,
                                                       const AttentionSettings& settings,
-                                                      const RngKey& rng_key);
+                                                      const RngKey& rng_key,
+                                                      std::shared_ptr<const AttentionGroups> groups =
+                                                          nullptr);
 
 /// Products of the attention over all pairs of a query and a key. Forward: the scores Q K^T, and
 /// their weights by V. Backward: the scores again, and the gradients of the weights, Q, K and V.
@@ -68,6 +73,7 @@ struct AttentionTensors {
   at::Tensor bias = {};  // padded_bias, or undefined
   // Backward only.
   at::Tensor gradient = {};  // of out
+  at::Tensor dlse = {};      // (H, N) fp32, gradient of the natural logarithm; or undefined
   at::Tensor dq = {};
   at::Tensor dk = {};
   at::Tensor dv = {};

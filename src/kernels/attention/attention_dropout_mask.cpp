@@ -16,7 +16,10 @@ at::Tensor attention_dropout_mask(const WeightShape& shape,
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto sequence =
       (to_device(shape.sequences, device) + rng_key.first_sequence).view({-1, 1, 1, 1});
-  const auto head = at::arange(shape.heads, options).view({1, -1, 1, 1});
+  auto head = at::arange(shape.heads, options).view({1, -1, 1, 1});
+  if (!shape.numbers.empty()) {
+    head = head + shape.heads * to_device(shape.numbers, device).view({-1, 1, 1, 1});
+  }
   const auto stride = dropout_row_stride(shape.keys);
   const auto size = shape.queries * stride;
   const auto bits =

@@ -114,7 +114,7 @@ bool supports_flash_attention(const AttentionInput& input, const AttentionSettin
   const auto is_none = [](int64_t count) { return count == 0; };
   return (type == at::kBFloat16 || type == at::kHalf) && width % kHeadStep == 0 &&
          width <= kMaxHeadWidth && input.query.size(0) > 0 && input.key.size(0) > 0 &&
-         input.key_begins.empty() && !settings.distance_bias.defined() &&
+         input.key_begins.empty() && input.groups == nullptr && !settings.distance_bias.defined() &&
          std::all_of(settings.prefix_lengths.begin(), settings.prefix_lengths.end(), is_none);
 }
 

@@ -22,6 +22,8 @@ struct Group {
   int64_t queries = 0;                  // L rounded up
   int64_t keys = 0;                     // S rounded up
   std::vector<int64_t> sequences;       // G
+  std::vector<int64_t> numbers;         // (G) of groups (AttentionGroups); empty: none
+  std::vector<int64_t> masks;           // (G) AttentionGroups::mask_begins; empty: none
   std::vector<int64_t> shifts;          // (G) position of the first query among the keys
   std::vector<int64_t> query_lengths;   // (G)
   std::vector<int64_t> key_lengths;     // (G)
@@ -36,6 +38,7 @@ struct ReferenceSides {
   const Layout& queries;
   const Layout& keys;
   const std::vector<int64_t>& key_begins;
+  const AttentionGroups* groups;  // or nullptr
 };
 
 void add_sequence(Group& group,
@@ -51,7 +54,11 @@ void add_sequence(Group& group,
   const auto base = static_cast<int64_t>(group.query_rows.size());
   group.queries = dropout_row_stride(length);
   group.keys = dropout_row_stride(keys);
-  group.sequences.push_back(b);
+  group.sequences.push_back(layouts.groups == nullptr ? b : layouts.groups->sequences[i]);
+  if (layouts.groups != nullptr) {
+    group.numbers.push_back(layouts.groups->numbers[i]);
+    group.masks.push_back(layouts.groups->mask_begins[i]);
+  }
   group.shifts.push_back(settings.is_causal ? keys - length : 0);
   group.query_lengths.push_back(length);
   group.key_lengths.push_back(keys);
@@ -93,11 +100,39 @@ at::Tensor distances(const Group& group, const at::Device& device) {
   return at::arange(group.keys, options) - query;
 }
 
+/// One call of attention, besides its tensors.
+struct Call {
+  const AttentionSettings& settings;
+  const RngKey& rng_key;
+  const AttentionGroups* groups;  // or nullptr
+  bool wants_lse;
+};
+
+// (G, 1, L, S): true where the masks of the groups let a query attend.
+at::Tensor masks_of(const Group& group,
+                    const std::vector<uint16_t>& words,
+                    const at::Device& device) {
+  const auto count = static_cast<int64_t>(group.masks.size());
+  auto result = at::ones({count, 1, group.queries, group.keys}, at::kBool);
+  for (int64_t g = 0; g < count; ++g) {
+    const auto at_group = static_cast<std::size_t>(g);
+    for (int64_t i = 0; group.masks[at_group] >= 0 && i < group.query_lengths[at_group]; ++i) {
+      const auto* const row = words.data() + group.masks[at_group] + i * (group.keys / 16);
+      auto* const out = result.data_ptr<bool>() + (g * group.queries + i) * group.keys;
+      for (int64_t j = 0; j < group.keys; ++j) {
+        out[j] = (row[j / 16] >> (j % 16) & 1) != 0;
+      }
+    }
+  }
+  return to_device(result, device);
+}
+
 // (G, 1, L, S): true where a query may attend.
 at::Tensor visible(const Group& group,
                    const at::Tensor& distance,
-                   const AttentionSettings& settings,
+                   const Call& call,
                    const at::Device& device) {
+  const auto& settings = call.settings;
   const auto options = at::TensorOptions().dtype(at::kLong).device(device);
   const auto length = to_device(group.key_lengths, device).view({-1, 1, 1, 1});
   auto mask = at::lt(at::arange(group.keys, options), length).expand_as(distance);
@@ -113,6 +148,10 @@ at::Tensor visible(const Group& group,
   if (settings.window_radius >= 0) {
     const auto is_near = at::le(distance.abs(), settings.window_radius);
     mask = at::logical_and(mask, at::logical_or(is_near, is_padding));
+  }
+  if (std::any_of(group.masks.begin(), group.masks.end(), [](auto begin) { return begin >= 0; })) {
+    mask = at::logical_and(mask,
+                           at::logical_or(masks_of(group, call.groups->mask, device), is_padding));
   }
   return mask;
 }
@@ -155,12 +194,13 @@ at::Tensor mask_with_bias(const at::Tensor& mask,
 }
 
 /// Unpadded sequences with full or causal attention: GPUs have the fastest kernels for these.
-bool needs_no_mask(const Group& group, const AttentionSettings& settings) {
+bool needs_no_mask(const Group& group, const Call& call) {
+  const auto& settings = call.settings;
   const auto are = [](const std::vector<int64_t>& values, int64_t wanted) {
     return std::all_of(values.begin(), values.end(), [&](auto value) { return value == wanted; });
   };
-  return settings.dropout == 0.0 && !settings.distance_bias.defined() &&
-         settings.window_radius < 0 && are(group.query_lengths, group.queries) &&
+  return !call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined() &&
+         settings.window_radius < 0 && are(group.masks, -1) && are(group.query_lengths, group.queries) &&
          are(group.key_lengths, group.keys) &&
          (!settings.is_causal || (are(group.shifts, 0) && are(group.prefix_lengths, 0)));
 }
@@ -171,10 +211,9 @@ struct Parts {
   at::Tensor v;
 };
 
-at::Tensor attend(const Parts& parts,
-                  const Group& group,
-                  const AttentionSettings& settings,
-                  const RngKey& rng_key) {
+/// -> out (G, L, H, K) and lse (G, L, H)
+PartialAttention attend(const Parts& parts, const Group& group, const Call& call) {
+  const auto& settings = call.settings;
   const auto device = parts.q.device();
   const auto heads = [&](const at::Tensor& x) {  // (G, S, G', K) -> (G, H, S, K)
     const auto copies = settings.heads / x.size(2);
@@ -186,35 +225,40 @@ at::Tensor attend(const Parts& parts,
   const auto v = heads(parts.v);
   const double scale =
       settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
-  if (needs_no_mask(group, settings)) {
-    return at::scaled_dot_product_attention(q, k, v, {}, 0.0, settings.is_causal, scale)
-        .transpose(1, 2);
+  if (needs_no_mask(group, call)) {
+    return {.out = at::scaled_dot_product_attention(q, k, v, {}, 0.0, settings.is_causal, scale)
+                       .transpose(1, 2)};
   }
   const auto distance = distances(group, device);
-  const auto mask = visible(group, distance, settings, device);
-  if (settings.dropout == 0.0 && !settings.distance_bias.defined()) {
-    return at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2);
+  const auto mask = visible(group, distance, call, device);
+  if (!call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined()) {
+    return {.out = at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale)
+                       .transpose(1, 2)};
   }
-  if (q.is_cuda()) {  // its kernels never materialise the scores and draw their own dropout
-    const auto rule = attention_dropout_rule(settings.dropout, rng_key);
-    gpu::seed_dropout(device, rule, rng_key.first_sequence + group.sequences.front());
-    return at::scaled_dot_product_attention(q, k, v, mask_with_bias(mask, distance, settings, q),
-                                            settings.dropout, false, scale)
-        .transpose(1, 2);
+  if (!call.wants_lse && q.is_cuda()) {  // no scores in memory, and a dropout of its own
+    const auto rule = attention_dropout_rule(settings.dropout, call.rng_key);
+    gpu::seed_dropout(device, rule, call.rng_key.first_sequence + group.sequences.front());
+    return {.out = at::scaled_dot_product_attention(q, k, v,
+                                                    mask_with_bias(mask, distance, settings, q),
+                                                    settings.dropout, false, scale)
+                       .transpose(1, 2)};
   }
   auto scores = at::matmul(q, k.transpose(-2, -1)).to(accumulate_type(q)) * scale;
   if (settings.distance_bias.defined()) {
     scores = scores + reference_bias_of(settings.distance_bias, distance).to(scores.scalar_type());
   }
-  auto weights = at::softmax(scores.masked_fill(mask.logical_not(), -INFINITY), -1);
+  scores = scores.masked_fill(mask.logical_not(), -INFINITY);
+  auto weights = at::softmax(scores, -1);
   if (settings.dropout > 0.0) {
     weights = weights * attention_dropout_mask({.sequences = group.sequences,
+                                                .numbers = group.numbers,
                                                 .heads = settings.heads,
                                                 .queries = group.queries,
                                                 .keys = group.keys},
-                                               settings.dropout, rng_key, device);
+                                               settings.dropout, call.rng_key, device);
   }
-  return at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2);  // (G, L, H, K)
+  return {.out = at::matmul(weights.to(v.scalar_type()), v).transpose(1, 2),
+          .lse = call.wants_lse ? at::logsumexp(scores, {-1}).transpose(1, 2) : at::Tensor()};
 }
 
 }  // namespace
@@ -233,19 +277,24 @@ at::Tensor attention(const at::Tensor& qkv,
                               layout, layout, settings, rng_key);
 }
 
-at::Tensor attention(const AttentionInput& input,
-                     const Layout& queries,
-                     const Layout& keys,
-                     const AttentionSettings& settings,
-                     const RngKey& rng_key) {
+namespace {
+
+PartialAttention attend_all(const AttentionInput& input,
+                            const Layout& queries,
+                            const Layout& keys,
+                            const Call& call) {
+  const auto& settings = call.settings;
   const auto device = input.query.device();
   const auto columns = input.query.size(1);
   const auto width = columns / settings.heads;
-  std::vector<at::Tensor> outputs;
+  std::vector<at::Tensor> outputs{at::zeros({0, columns}, input.query.options())};
+  std::vector<at::Tensor> sums{
+      at::zeros({0, settings.heads}, input.query.options().dtype(accumulate_type(input.query)))};
   std::vector<int64_t> order(
       static_cast<std::size_t>(queries.tokens()));  // row of each token in the concatenated outputs
   int64_t done = 0;
-  for (const auto& group : group_by_size({queries, keys, input.key_begins}, settings)) {
+  for (const auto& group :
+       group_by_size({queries, keys, input.key_begins, call.groups}, settings)) {
     const auto padded = [&](const at::Tensor& x, const std::vector<int64_t>& rows, int64_t length) {
       return x.index_select(0, to_device(rows, device))
           .view({-1, length, x.size(1) / width, width});
@@ -253,21 +302,42 @@ at::Tensor attention(const AttentionInput& input,
     const auto of_group = to_device(group.positions, device);
     if (group.keys == 0) {
       outputs.push_back(at::zeros({of_group.size(0), columns}, input.query.options()));
+      sums.push_back(at::full({of_group.size(0), settings.heads}, -INFINITY, sums[0].options()));
     } else {
-      const auto out = attend({.q = padded(input.query, group.query_rows, group.queries),
-                               .k = padded(input.key, group.key_rows, group.keys),
-                               .v = padded(input.value, group.key_rows, group.keys)},
-                              group, settings, rng_key);
-      outputs.push_back(out.reshape({-1, columns}).index_select(0, of_group));
+      const auto result = attend({.q = padded(input.query, group.query_rows, group.queries),
+                                  .k = padded(input.key, group.key_rows, group.keys),
+                                  .v = padded(input.value, group.key_rows, group.keys)},
+                                 group, call);
+      outputs.push_back(result.out.reshape({-1, columns}).index_select(0, of_group));
+      if (call.wants_lse) {
+        sums.push_back(result.lse.reshape({-1, settings.heads}).index_select(0, of_group));
+      }
     }
     for (const auto token : group.tokens) {
       order[static_cast<std::size_t>(token)] = done++;
     }
   }
-  if (outputs.empty()) {
-    return input.query.contiguous();
-  }
-  return at::cat(outputs).index_select(0, to_device(order, device));  // (N, H K)
+  const auto rows = to_device(order, device);
+  return {.out = at::cat(outputs).index_select(0, rows),  // (N, H K)
+          .lse = call.wants_lse ? at::cat(sums).index_select(0, rows) : at::Tensor()};
+}
+
+}  // namespace
+
+at::Tensor attention(const AttentionInput& input,
+                     const Layout& queries,
+                     const Layout& keys,
+                     const AttentionSettings& settings,
+                     const RngKey& rng_key) {
+  return attend_all(input, queries, keys, {settings, rng_key, input.groups.get(), false}).out;
+}
+
+PartialAttention partial_attention(const AttentionInput& input,
+                                   const Layout& queries,
+                                   const Layout& keys,
+                                   const AttentionSettings& settings,
+                                   const RngKey& rng_key) {
+  return attend_all(input, queries, keys, {settings, rng_key, input.groups.get(), true});
 }
 
 }  // namespace weft::kernels::reference

@@ -39,6 +39,11 @@ inline Block block_of(const AttentionTask<T>& task, int64_t row, int64_t rows, i
   return {row, rows, begin, end - begin};
 }
 
+// Bits of the vector of columns starting at j.
+inline uint32_t bits_at(const uint16_t* bits, int64_t j) {
+  return static_cast<uint32_t>(bits[j / 16]) >> static_cast<unsigned>(j % 16);
+}
+
 // Sets the scores of keys that query i may not attend to, and the padding, to `-inf`.
 template <class T>
 inline void mask_row(const AttentionTask<T>& task, const Block& block, int64_t i, float* row) {
@@ -51,6 +56,14 @@ inline void mask_row(const AttentionTask<T>& task, const Block& block, int64_t i
   }
   for (int64_t j = larger(0, seen); j < padded; ++j) {
     row[j] = -__builtin_inff();
+  }
+  if (task.mask != nullptr) {
+    const auto* const words =
+        task.mask + ((block.row + i) * round_up_16(task.keys) + block.column) / 16;
+    for (int64_t j = 0; j < padded; j += kLanes) {
+      const Vec is_seen = keep(set(1.0F), bits_at(words, j));
+      store(row + j, where_less(zero(), is_seen, load(row + j), set(-__builtin_inff())));
+    }
   }
 }
 
@@ -118,11 +131,6 @@ inline void score_block(const AttentionTask<T>& task,
                         const Block& block,
                         const Workspace<Term>& w) {
   multiply_block<Term>(block, w, w.q.left, w.k_columns, w.scores, task.scale * kLog2E);
-}
-
-// Keep bits of the vector of columns starting at j.
-inline uint32_t bits_at(const uint16_t* bits, int64_t j) {
-  return static_cast<uint32_t>(bits[j / 16]) >> static_cast<unsigned>(j % 16);
 }
 
 template <class T, class Term>

@@ -302,7 +302,7 @@ inline void pack_gradient(const AttentionTask<T>& task, const Workspace<Term>& w
       dot = fma(load_up_to(task.gradient + i * task.out_stride + c, count),
                 load_up_to(task.out + i * task.out_stride + c, count), dot);
     });
-    w.dot[i] = sum(dot);
+    w.dot[i] = sum(dot) - (task.dlse == nullptr ? 0.0F : task.dlse[i]);
   }
 }
 

@@ -231,6 +231,8 @@ struct AttentionTask {
   /// Added to the scores (in log2 units), or null: query i and key j use bias[j - i - first]. Read
   /// up to 16 elements past the end.
   const float* bias;
+  /// Rows of round_up_16(keys) bits: the keys that each query attends to. Or null: all of them.
+  const uint16_t* mask;
   DropoutRng dropout_rng;
   T* out;
   int64_t out_stride;
@@ -238,6 +240,7 @@ struct AttentionTask {
   float* scratch;
   // Backward only.
   const T* gradient;  // of out
+  const float* dlse;  // (queries) gradient of the natural logarithm, or null
   T* dq;
   int64_t dq_stride;
   T* dk;

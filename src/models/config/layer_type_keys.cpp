@@ -31,13 +31,6 @@ typename Definition::Choice read_required_type(Section& section,
   return nn::read_component(section, registry.at(type));
 }
 
-template <class Definition>
-void document_types(Section& section, const Registry<Definition>& registry) {
-  for (const auto& definition : registry.all()) {
-    definition.read(section);
-  }
-}
-
 /// Reads `type` and the keys of the type, which holds for the whole model; `own` leaves `choice`
 /// empty.
 template <class Definition>
@@ -51,7 +44,7 @@ void read_model_type(Section& section,
   }
   const auto type = read_type(section, type_names(registry, {own}), own, spec);
   if (section.is_documenting()) {
-    document_types(section, registry);
+    nn::document_components(section, "type", registry);
     return;
   }
   choice.reset();
@@ -128,7 +121,7 @@ class TypeReader {
   }
 
   void document(Section& shared) const {
-    document_types(shared, registry_);
+    nn::document_components(shared, "type", registry_);
     range_sections(shared);
   }
 

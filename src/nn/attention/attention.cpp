@@ -1,7 +1,7 @@
 #include "nn/attention/attention.h"
 
+#include "nn/attention/attention_types.h"
 #include "nn/attention/linformer.h"
-#include "nn/attention/scored_attention.h"
 #include "nn/attention/window_attention.h"
 
 namespace weft::nn {
@@ -14,6 +14,13 @@ Registry<AttentionDefinition>& attention_registry() {
       {
           {"full", [](config::Section&) { return AttentionMaker(make_full_attention); }},
           {"window", read_window_attention},
+          {"block_local", read_sparse_attention<read_block_local_pattern>},
+          {"strided", read_sparse_attention<read_strided_pattern>},
+          {"dilated", read_sparse_attention<read_dilated_pattern>},
+          {"sparse_transformer", read_sparse_transformer_attention},
+          {"multi_scale", read_sparse_attention<read_multi_scale_pattern>},
+          {"big_bird", read_sparse_attention<read_big_bird_pattern>},
+          {"hybrid", read_hybrid_attention},
           {"linformer", read_linformer_attention},
           {"scored", read_scored_attention},
       });

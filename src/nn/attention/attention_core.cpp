@@ -26,4 +26,22 @@ kernels::AttentionInput separate_rows(const at::Tensor& qkv,
           .value = qkv.narrow(1, q_size + kv_size, kv_size)};
 }
 
+kernels::AttentionInput separated(const CoreInput& input, const AttentionOptions& options) {
+  auto rows = input.rows;
+  if (input.qkv.defined()) {
+    // By place in the sequence like the kernels, also where the layout has other positions.
+    const auto places = kernels::Layout::from_offsets(input.queries.offsets, input.qkv.device());
+    rows = separate_rows(input.qkv, input.rotary, places.positions, options);
+  } else if (!rows.value.defined()) {
+    const auto halves = rows.key.chunk(2, 1);
+    rows.key = halves[0];
+    rows.value = halves[1];
+  }
+  if (rows.key_begins.empty()) {
+    rows.key_begins = input.keys.offsets;
+    rows.key_begins.pop_back();
+  }
+  return rows;
+}
+
 }  // namespace weft::nn

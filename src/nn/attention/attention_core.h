@@ -41,4 +41,7 @@ kernels::AttentionInput separate_rows(const at::Tensor& qkv,
                                       const at::Tensor& positions,
                                       const AttentionOptions& options);
 
+/// Query, key and value of a core's input apart, rotated; `key_begins` is set.
+kernels::AttentionInput separated(const CoreInput& input, const AttentionOptions& options);
+
 }  // namespace weft::nn

@@ -107,21 +107,9 @@ at::Tensor DenseCore::forward(const CoreInput& input, const ForwardContext& cont
              : kernels::attention(input.rows, input.queries, input.keys, *settings, input.rng_key);
 }
 
-CoreInput DenseCore::separated(const CoreInput& input) const {
+CoreInput DenseCore::with_separate_rows(const CoreInput& input) const {
   auto result = input;
-  auto& rows = result.rows;
-  if (input.qkv.defined()) {
-    // By place in the sequence like the kernels, also where the layout has other positions.
-    const auto places = kernels::Layout::from_offsets(input.queries.offsets, input.qkv.device());
-    rows = separate_rows(input.qkv, input.rotary, places.positions, options_);
-  } else if (!rows.value.defined()) {
-    const auto halves = rows.key.chunk(2, 1);
-    rows.key = halves[0];
-    rows.value = halves[1];
-  }
-  if (rows.key_begins.empty()) {
-    rows.key_begins = input.keys.offsets;
-  }
+  result.rows = separated(input, options_);
   return result;
 }
 
@@ -173,12 +161,12 @@ at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
 }
 
 AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
-                                 const CoreInput& separated,
+                                 const CoreInput& separated_rows,
                                  const ForwardContext& context) const {
   const auto& [span, indices] = sequences;
-  const auto& rows = separated.rows;
+  const auto& rows = separated_rows.rows;
   return {.span = span,
-          .query = heads_of_sequences(rows.query, separated.queries.offsets, indices, span.queries,
+          .query = heads_of_sequences(rows.query, separated_rows.queries.offsets, indices, span.queries,
                                       options_),
           .key = parts_.score->prepared_keys(
               heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_)),
@@ -186,18 +174,18 @@ AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
 }
 
 at::Tensor DenseCore::mix(const Spans::value_type& sequences,
-                          const CoreInput& separated,
+                          const CoreInput& separated_rows,
                           const ForwardContext& context) const {
   const auto& [span, indices] = sequences;
-  const auto& rows = separated.rows;
-  auto weights = weights_of(tile_of(sequences, separated, context));
+  const auto& rows = separated_rows.rows;
+  auto weights = weights_of(tile_of(sequences, separated_rows, context));
   if (const double dropout = context.rate(options_.dropout); dropout > 0) {
     weights =
         weights * kernels::attention_dropout_mask({.sequences = indices,
                                                    .heads = options_.heads,
                                                    .queries = span.queries,
                                                    .keys = span.keys},
-                                                  dropout, separated.rng_key, weights.device());
+                                                  dropout, separated_rows.rng_key, weights.device());
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
   const auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)
@@ -208,7 +196,7 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
 
 at::Tensor DenseCore::plain_forward(const CoreInput& input, const ForwardContext& context) const {
   const kernels::ScopedOperationTimer timer(kernels::Operation::kAttention);
-  const auto all = separated(input);
+  const auto all = with_separate_rows(input);
   const auto& query = all.rows.query;
   std::vector<at::Tensor> outputs{at::zeros({0, query.size(1)}, query.options())};
   std::vector<int64_t> order(static_cast<std::size_t>(query.size(0)));  // row in the outputs
@@ -230,7 +218,7 @@ std::vector<at::Tensor> DenseCore::weights(const CoreInput& input, const Forward
   TORCH_CHECK(input.qkv.defined(), "the weights of separate rows are not available");
   auto precise = input;
   precise.qkv = input.qkv.to(at::kFloat);
-  const auto all = separated(precise);
+  const auto all = with_separate_rows(precise);
   std::vector<at::Tensor> weights(static_cast<std::size_t>(input.queries.sequences()));
   for (const auto& sequences : spans_of(input, context)) {
     const auto& indices = sequences.second;

@@ -48,10 +48,10 @@ class DenseCore : public AttentionCore {
                                                            const ForwardContext& context) const;
   at::Tensor plain_forward(const CoreInput& input, const ForwardContext& context) const;
   /// The same input with query, key and value apart, and `key_begins`.
-  CoreInput separated(const CoreInput& input) const;
+  CoreInput with_separate_rows(const CoreInput& input) const;
   Spans spans_of(const CoreInput& input, const ForwardContext& context) const;
   AttentionTile tile_of(const Spans::value_type& sequences,
-                        const CoreInput& separated,
+                        const CoreInput& separated_rows,
                         const ForwardContext& context) const;
   /// Before dropout, (G, H, L, S).
   at::Tensor weights_of(const AttentionTile& tile) const;
@@ -59,7 +59,7 @@ class DenseCore : public AttentionCore {
   at::Tensor hidden_pairs(const AttentionTile& tile) const;
   /// Output for some sequences, (G L, H K).
   at::Tensor mix(const Spans::value_type& sequences,
-                 const CoreInput& separated,
+                 const CoreInput& separated_rows,
                  const ForwardContext& context) const;
 
   AttentionOptions options_;

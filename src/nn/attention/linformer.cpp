@@ -55,15 +55,13 @@ AttentionMaker read_linformer_attention(config::Section& section) {
   LinformerOptions linformer;
   section.read("landmarks", linformer.landmarks,
                {.help = "Keys and values of a sequence after the projection of its tokens.",
-                .range = config::between(1, 1 << 20),
-                .only_if = "type: linformer"});
+                .range = config::between(1, 1 << 20)});
   section.read("length", linformer.length,
                {.help = "Length of the longest sequence.",
                 .unit = "tokens",
-                .range = config::between(1, 1 << 20),
-                .only_if = "type: linformer"});
+                .range = config::between(1, 1 << 20)});
   section.read("share_projections", linformer.shares_projections,
-               {.help = "One projection for keys and values.", .only_if = "type: linformer"});
+               {.help = "One projection for keys and values."});
   return [linformer, section](const AttentionOptions& options) {
     if (options.is_causal) {
       section.fail("type",

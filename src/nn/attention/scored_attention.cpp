@@ -1,4 +1,4 @@
-#include "nn/attention/scored_attention.h"
+#include "nn/attention/attention_types.h"
 
 #include <string>
 
@@ -13,7 +13,6 @@ AttentionMaker read_scored_attention(config::Section& section) {
   std::string name = "additive";
   section.read_name("score", name, registry.names(),
                     {.help = "Score function of queries and keys.",
-                     .only_if = "type: scored",
                      .suggests_nearest = true});
   if (section.is_documenting()) {
     document_components(section, "score", registry);

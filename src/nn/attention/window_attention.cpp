@@ -1,17 +1,46 @@
 #include "nn/attention/window_attention.h"
 
+#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/mask_patterns.h"
 #include "nn/attention/self_attention.h"
 
 namespace weft::nn {
 
+namespace {
+
+constexpr config::KeySpec kWindow{
+    .help = "Tokens around each token that it attends to, half of them on each side; in causal "
+            "models itself and the tokens before it.",
+    .unit = "tokens",
+    .range = config::between(1, 1 << 20)};
+
+int64_t radius_of(int64_t window, bool is_causal) { return is_causal ? window - 1 : window / 2; }
+
+/// WindowPattern as one of several patterns.
+class WindowKeys : public SparsePattern {
+ public:
+  explicit WindowKeys(int64_t radius) : radius_(radius) {}
+
+  void add_keys(const AttentionSpan& /*span*/,
+                int64_t /*head*/,
+                int64_t position,
+                std::vector<KeyRange>& keys) const override {
+    keys.push_back({position - radius_, position + radius_ + 1});
+  }
+
+ private:
+  int64_t radius_;
+};
+
+}  // namespace
+
 AttentionMaker window_attention(int64_t window) {
   return [window](const AttentionOptions& options) {
     TORCH_CHECK(window > 0, "found a window of ", window, " tokens, at least 1 is needed");
     auto parts = dense_parts(options);
     parts.patterns.push_back(
-        std::make_shared<WindowPattern>(options.is_causal ? window - 1 : window / 2));
+        std::make_shared<WindowPattern>(radius_of(window, options.is_causal)));
     return std::make_shared<SelfAttention>(
         options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
   };
@@ -19,13 +48,16 @@ AttentionMaker window_attention(int64_t window) {
 
 AttentionMaker read_window_attention(config::Section& section) {
   int64_t window = 128;
-  section.read("window", window,
-               {.help = "Tokens around each token that it attends to, half of them on each side; "
-                        "in causal models itself and the tokens before it.",
-                .unit = "tokens",
-                .range = config::between(1, 1 << 20),
-                .only_if = "type: window"});
+  section.read("window", window, kWindow);
   return window_attention(window);
+}
+
+PatternMaker read_window_pattern(config::Section& section) {
+  int64_t window = 128;
+  section.read("window", window, kWindow);
+  return [window](const PatternOptions& options) {
+    return std::make_shared<WindowKeys>(radius_of(window, options.is_causal));
+  };
 }
 
 }  // namespace weft::nn

@@ -58,8 +58,7 @@ PositionMaker read_alibi(config::Section& section) {
   section.read("slopes", alibi.slopes,
                {.help = "How much a score decreases per token of distance, for each head; empty: a "
                         "geometric sequence from 1/2 to 1/256 with 8 heads.",
-                .range = config::at_least(0),
-                .only_if = "type: alibi"});
+                .range = config::at_least(0)});
   return [alibi, section](const PositionOptions& options) {
     const auto count = static_cast<int64_t>(alibi.slopes.size());
     if (count > 0 && count != options.heads) {

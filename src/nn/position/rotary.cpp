@@ -24,12 +24,10 @@ PositionMaker read_rotary_position(config::Section& section) {
   RotaryPositionOptions rotary;
   section.read("rope_theta", rotary.theta,
                {.help = "Base of the RoPE wavelengths (theta).",
-                .range = config::above(1),
-                .only_if = "type: rotary"});
+                .range = config::above(1)});
   section.read("partial_rotary_factor", rotary.partial_factor,
                {.help = "Fraction of the features of each head that are rotated.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true},
-                .only_if = "type: rotary"});
+                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   return [rotary, section](const PositionOptions& options) {
     const auto width = rotary_width(rotary, options.head_dim);
     if (width < 2 || width % 2 != 0) {

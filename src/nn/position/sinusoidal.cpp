@@ -58,8 +58,7 @@ PositionMaker read_sinusoidal_position(config::Section& section) {
   const config::Choices<bool> layouts = {{"interleaved", true}, {"halves", false}};
   section.read_choice("layout", sinusoidal.is_interleaved, layouts,
                       {.help = "Order of the features: sines and cosines alternate "
-                               "(interleaved), or all sines come first (halves, as in Marian).",
-                       .only_if = "type: sinusoidal"});
+                               "(interleaved), or all sines come first (halves, as in Marian)."});
   return sinusoidal_position(sinusoidal);
 }
 

@@ -147,7 +147,7 @@ TEST(FullAttention, RefusesHeadsThatDoNotDivide) {
   EXPECT_THROW(make_full_attention({.dim = 8, .heads = 3}), c10::Error);
 }
 
-TEST(AttentionTypes, AreFoundByNameAndRegisteredOnce) {
+TEST(AttentionTypeNames, AreFoundByNameAndRegisteredOnce) {
   EXPECT_NE(attention_types().find("window"), nullptr);
   EXPECT_EQ(attention_types().find("windows"), nullptr);
   EXPECT_THROW(register_attention(*attention_types().find("full")), std::invalid_argument);

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/attention/attention.h"
+#include "nn/attention/sparse_pattern.h"
+
+namespace weft::nn {
+
+/// One sequence of a batch and where its rows are.
+struct SequenceRows {
+  AttentionSpan span;
+  int64_t first_query = 0;
+  int64_t first_key = 0;
+  int64_t sequence = 0;  // in the batch
+};
+
+/// Queries of a batch in groups that have most of their keys in common. A row is a token or, if the
+/// pattern differs by head, one head of a token: token * heads + head.
+struct SparseGroups {
+  std::vector<int64_t> query_rows;
+  std::vector<int64_t> key_rows;
+  std::vector<int64_t> query_offsets{0};
+  std::vector<int64_t> key_offsets{0};
+  std::shared_ptr<kernels::AttentionGroups> groups = std::make_shared<kernels::AttentionGroups>();
+};
+
+struct SparseGroupOptions {
+  int64_t heads = 1;      // H
+  int64_t key_heads = 1;  // G
+  bool is_causal = false;
+  bool by_head = false;  // a row is a head of a token
+  int64_t round = 0;     // of this pattern
+};
+
+/// The groups of a pattern. A query without keys is in none. Keys of `earlier` patterns are left
+/// out.
+SparseGroups sparse_groups(const SparsePattern& pattern,
+                           const std::vector<std::shared_ptr<SparsePattern>>& earlier,
+                           const std::vector<SequenceRows>& sequences,
+                           const SparseGroupOptions& options);
+
+}  // namespace weft::nn
