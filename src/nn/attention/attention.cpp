@@ -21,7 +21,16 @@ Registry<AttentionDefinition>& attention_registry() {
           {"multi_scale", read_sparse_attention<read_multi_scale_pattern>},
           {"big_bird", read_sparse_attention<read_big_bird_pattern>},
           {"hybrid", read_hybrid_attention},
+          {"longformer", read_longformer_attention},
+          {"talking_heads", read_talking_heads_attention},
+          {"gaussian", read_gaussian_attention},
+          {"synthesizer", read_synthesizer_attention},
           {"linformer", read_linformer_attention},
+          {"nystrom", read_nystrom_attention},
+          {"linear", read_linear_attention},
+          {"performer", read_performer_attention},
+          {"reformer", read_reformer_attention},
+          {"informer", read_informer_attention},
           {"scored", read_scored_attention},
       });
   return registry;

@@ -1,6 +1,7 @@
 #include "nn/attention/attention_core.h"
 
 #include "kernels/attention/rotary.h"
+#include "kernels/dropout.h"
 
 namespace weft::nn {
 
@@ -24,6 +25,13 @@ kernels::AttentionInput separate_rows(const at::Tensor& qkv,
   return {.query = rotated_qk.narrow(1, 0, q_size),
           .key = rotated_qk.narrow(1, q_size, kv_size),
           .value = qkv.narrow(1, q_size + kv_size, kv_size)};
+}
+
+at::Tensor drop_mixed_values(const at::Tensor& values,
+                             const AttentionOptions& options,
+                             const CoreInput& input,
+                             const ForwardContext& context) {
+  return kernels::dropout(values, context.rate(options.dropout), input.rng_key);
 }
 
 kernels::AttentionInput separated(const CoreInput& input, const AttentionOptions& options) {

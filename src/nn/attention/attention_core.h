@@ -27,6 +27,10 @@ class AttentionCore : public torch::nn::Module {
   /// Attention::weights, given `qkv`. Throws c10::Error for cores that have no such weights.
   virtual std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context);
 
+  /// Whether forward() continues from what it keeps in ForwardContext::decoding_state. Otherwise it
+  /// gets the keys and values of all tokens from a KV cache.
+  virtual bool keeps_decoding_state() const { return false; }
+
   /// Whether the positions of queries and keys have no effect, so that queries may be left out.
   virtual bool is_position_independent() const { return false; }
 
@@ -40,6 +44,12 @@ kernels::AttentionInput separate_rows(const at::Tensor& qkv,
                                       const at::Tensor& rotary,
                                       const at::Tensor& positions,
                                       const AttentionOptions& options);
+
+/// Attention dropout of cores without weights: on the mixed values (N, H K).
+at::Tensor drop_mixed_values(const at::Tensor& values,
+                             const AttentionOptions& options,
+                             const CoreInput& input,
+                             const ForwardContext& context);
 
 /// Query, key and value of a core's input apart, rotated; `key_begins` is set.
 kernels::AttentionInput separated(const CoreInput& input, const AttentionOptions& options);

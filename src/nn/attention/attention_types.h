@@ -11,6 +11,24 @@ namespace weft::nn {
 AttentionMaker read_scored_attention(config::Section& section);
 /// the two patterns of Sparse Transformers (arXiv:1904.10509)
 AttentionMaker read_sparse_transformer_attention(config::Section& section);
+/// a window and global tokens with projections of their own (arXiv:2004.05150)
+AttentionMaker read_longformer_attention(config::Section& section);
+/// scores and weights projected across the heads (arXiv:2003.02436)
+AttentionMaker read_talking_heads_attention(config::Section& section);
+/// scores that fall with the distance, or around a predicted centre (arXiv:1810.10182)
+AttentionMaker read_gaussian_attention(config::Section& section);
+/// scores without products of queries and keys (arXiv:2005.00743)
+AttentionMaker read_synthesizer_attention(config::Section& section);
+/// products of elu features (arXiv:2006.16236)
+AttentionMaker read_linear_attention(config::Section& section);
+/// products of random features (arXiv:2009.14794)
+AttentionMaker read_performer_attention(config::Section& section);
+/// landmarks of queries and keys (arXiv:2102.03902)
+AttentionMaker read_nystrom_attention(config::Section& section);
+/// locality-sensitive hashing (arXiv:2001.04451)
+AttentionMaker read_reformer_attention(config::Section& section);
+/// only the queries with the least uniform scores (arXiv:2012.07436)
+AttentionMaker read_informer_attention(config::Section& section);
 /// several patterns, in all heads or in turn
 AttentionMaker read_hybrid_attention(config::Section& section);
 

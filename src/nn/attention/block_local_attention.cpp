@@ -55,6 +55,8 @@ PatternMaker read_block_local_pattern(config::Section& section) {
                   .unit = "tokens",
                   .range = config::between(1, 1 << 20),
                   .only_if = "blocks: null"});
+  } else if (section.has("block")) {
+    section.fail("block", "found besides `blocks`; give one of the two");
   }
   section.read("look_back", own.look_back,
                {.help = "Blocks before its own that a token attends to as well.",

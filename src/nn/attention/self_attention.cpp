@@ -8,15 +8,9 @@
 
 namespace weft::nn {
 
-namespace {
-
-kernels::RotaryOptions whole_heads(const AttentionOptions& options) {
-  auto rotary = options.rotary;
-  rotary.width = rotary.width > 0 ? rotary.width : head_dim(options);
-  return rotary;
+RotaryAngles::RotaryAngles(const AttentionOptions& options) : options_(options.rotary) {
+  options_.width = options_.width > 0 ? options_.width : head_dim(options);
 }
-
-}  // namespace
 
 const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device) {
   if (options_.theta == 0) {
@@ -31,7 +25,7 @@ const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device)
 }
 
 SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
-    : options_(options), parts_(parts), angles_(whole_heads(options)) {
+    : options_(options), parts_(parts), angles_(options) {
   const int64_t width = head_dim(options);
   const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
   qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
@@ -89,7 +83,7 @@ at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardCon
 
 at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& context) {
   const auto qkv = qkv_->forward(x, context);
-  if (context.decoding_state != nullptr) {
+  if (context.decoding_state != nullptr && !parts_.core->keeps_decoding_state()) {
     return attend_with_cache(qkv, context);
   }
   if (parts_.key_reducer != nullptr) {

@@ -21,7 +21,7 @@ struct SelfAttentionParts {
 /// Table of RoPE angles, recomputed when a longer sequence arrives.
 class RotaryAngles {
  public:
-  explicit RotaryAngles(const kernels::RotaryOptions& options) : options_(options) {}
+  explicit RotaryAngles(const AttentionOptions& options);
 
   /// (longest or more, width); undefined if theta is 0, i.e. without RoPE.
   const at::Tensor& table(int64_t longest, const at::Device& device);

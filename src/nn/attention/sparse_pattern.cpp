@@ -68,8 +68,8 @@ void require_fixed_pattern(const config::Section& section,
                            const PatternOptions& options) {
   if (options.is_causal) {
     section.fail(key,
-                 "found a pattern that depends on the length of the text in a causal model; give a "
-                 "number of tokens");
+                 "found a choice that depends on the length of the text in a causal model; give a "
+                 "number");
   }
 }
 

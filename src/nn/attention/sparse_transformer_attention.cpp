@@ -115,6 +115,8 @@ AttentionMaker read_sparse_transformer_attention(config::Section& section) {
                   .unit = "tokens",
                   .range = config::between(1, 1 << 20),
                   .only_if = "mode: fixed"});
+  } else if (section.has("summary")) {
+    section.fail("summary", "has no effect with `mode: strided`");
   }
   if (own.mode == SparseMode::kFixed && own.summary > own.stride) {
     section.fail("summary", str_cat("found ", own.summary, ", at most `stride: ", own.stride,

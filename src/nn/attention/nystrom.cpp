@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "kernels/flop_counter.h"
+#include "kernels/sum.h"
+#include "kernels/to_device.h"
+#include "nn/attention/attention_types.h"
+#include "nn/attention/dense_core.h"
+#include "nn/attention/self_attention.h"
+
+namespace weft::nn {
+
+namespace {
+
+struct NystromOptions {
+  int64_t landmarks = 64;
+  int64_t iterations = 6;
+  int64_t convolution = 33;
+  bool is_exact_when_short = true;
+};
+
+at::Tensor nystrom_product(const at::Tensor& a, const at::Tensor& b) {
+  const auto y = at::matmul(a, b);
+  const int64_t flops = 2 * y.numel() * a.size(-1);
+  kernels::count_with_backward(y, flops, 2 * flops);
+  return y;
+}
+
+/// (m, l): row s averages the tokens from floor(s l / m) up to floor((s + 1) l / m).
+at::Tensor segment_means(int64_t segments, int64_t length, const at::TensorOptions& options) {
+  auto means = at::zeros({segments, length}, at::kDouble);
+  for (int64_t s = 0; s < segments; ++s) {
+    const auto begin = s * length / segments;
+    const auto count = (s + 1) * length / segments - begin;
+    means[s].narrow(0, begin, count).fill_(1.0 / static_cast<double>(count));
+  }
+  return means.to(options);
+}
+
+/// The pseudo-inverse of x (H, m, m) by the iteration of arXiv:2102.03902, equation 13.
+at::Tensor iterative_inverse(const at::Tensor& x, int64_t iterations) {
+  const auto identity = at::eye(x.size(-1), x.options());
+  const auto largest = [](const at::Tensor& sums) { return sums.amax({-1}, true).unsqueeze(-1); };
+  auto z = x.transpose(1, 2) / (largest(x.abs().sum(1)) * largest(x.abs().sum(2)));
+  for (int64_t i = 0; i < iterations; ++i) {
+    const auto xz = nystrom_product(x, z);
+    z = nystrom_product(
+            z, 13 * identity -
+                   nystrom_product(xz, 15 * identity - nystrom_product(xz, 7 * identity - xz))) /
+        4;
+  }
+  return z;
+}
+
+/// Softmax attention through landmarks, which are means of segments of the queries and keys
+/// (arXiv:2102.03902); a convolution of the values over time is added. Where a text has no more
+/// tokens than landmarks, full attention.
+class NystromCore : public AttentionCore {
+ public:
+  NystromCore(const AttentionOptions& options, const NystromOptions& own)
+      : options_(options), own_(own) {
+    short_ = std::make_shared<DenseCore>(options, dense_parts(options));
+    if (own.convolution > 0) {
+      convolution_ = register_parameter("convolution", at::empty({options.heads, own.convolution}));
+    }
+  }
+
+  at::Tensor forward(const CoreInput& input, const ForwardContext& context) override {
+    const auto rows = separated(input, options_);
+    const auto count = input.queries.sequences();
+    std::vector<at::Tensor> parts;
+    for (int64_t b = 0; b < count; ++b) {
+      if (input.queries.length(b) > 0) {
+        parts.push_back(own_.is_exact_when_short && input.queries.length(b) <= own_.landmarks
+                            ? attend_exactly(rows, input, b, context)
+                            : attend_by_landmarks(rows, input, b, context));
+      }
+    }
+    return parts.empty() ? at::zeros_like(rows.query) : at::cat(parts);
+  }
+
+ private:
+  static at::Tensor rows_of(const at::Tensor& x, const CoreInput& input, int64_t b) {
+    return x.narrow(0, input.queries.offsets[static_cast<std::size_t>(b)], input.queries.length(b));
+  }
+
+  at::Tensor attend_exactly(const kernels::AttentionInput& rows,
+                            const CoreInput& input,
+                            int64_t b,
+                            const ForwardContext& context) {
+    const auto layout =
+        kernels::Layout::from_offsets({0, input.queries.length(b)}, rows.query.device());
+    auto groups = std::make_shared<kernels::AttentionGroups>();
+    groups->sequences = {b};
+    groups->numbers = {0};
+    groups->mask_begins = {-1};
+    return short_->forward({.rows = {.query = rows_of(rows.query, input, b),
+                                     .key = rows_of(rows.key, input, b),
+                                     .value = rows_of(rows.value, input, b),
+                                     .groups = groups},
+                            .queries = layout,
+                            .keys = layout,
+                            .rng_key = input.rng_key},
+                           context);
+  }
+
+  at::Tensor attend_by_landmarks(const kernels::AttentionInput& rows,
+                                 const CoreInput& input,
+                                 int64_t b,
+                                 const ForwardContext& context) const {
+    const auto type = kernels::accumulate_type(rows.query);
+    const auto width = head_dim(options_);
+    const auto length = input.queries.length(b);
+    const auto heads = [&](const at::Tensor& x) {  // (H, l, K)
+      const auto own = rows_of(x, input, b).to(type).unflatten(1, {-1, width});
+      return at::repeat_interleave(own, options_.heads / own.size(1), 1).transpose(0, 1);
+    };
+    const double scale =
+        options_.scale != 0.0 ? options_.scale : 1.0 / std::sqrt(static_cast<double>(width));
+    const auto query = heads(rows.query) * scale;
+    const auto key = heads(rows.key);
+    const auto value = heads(rows.value);
+    const auto means =
+        segment_means(std::min(own_.landmarks, length), length, query.options());  // (m, l)
+    const auto query_marks = nystrom_product(means, query);
+    const auto key_marks = nystrom_product(means, key);
+    const auto weights = [](const at::Tensor& q, const at::Tensor& k) {
+      return nystrom_product(q, k.transpose(1, 2)).softmax(-1);
+    };
+    const auto inverse = iterative_inverse(weights(query_marks, key_marks), own_.iterations);
+    const auto read = nystrom_product(weights(query_marks, key), value);           // (H, m, K)
+    auto mixed = nystrom_product(weights(query, key_marks), nystrom_product(inverse, read));
+    if (convolution_.defined()) {
+      mixed = mixed + convolved(value);
+    }
+    const auto out = mixed.transpose(0, 1).flatten(1).to(rows.query.scalar_type());
+    auto own_input = input;
+    own_input.rng_key.first_row += input.queries.offsets[static_cast<std::size_t>(b)];
+    return drop_mixed_values(out, options_, own_input, context);
+  }
+
+  /// (H, l, K): each feature of a head convolved over time with the head's kernel, zero outside.
+  at::Tensor convolved(const at::Tensor& value) const {
+    const auto kernel = convolution_.to(value.scalar_type());
+    const auto radius = own_.convolution / 2;
+    const auto padded = at::constant_pad_nd(value, {0, 0, radius, radius});
+    at::Tensor sum;
+    for (int64_t tap = 0; tap < own_.convolution; ++tap) {
+      const auto term = padded.narrow(1, tap, value.size(1)) * kernel.select(1, tap).view({-1, 1, 1});
+      sum = sum.defined() ? sum + term : term;
+    }
+    return sum;
+  }
+
+  AttentionOptions options_;
+  NystromOptions own_;
+  std::shared_ptr<DenseCore> short_;
+  at::Tensor convolution_;  // (H, taps)
+};
+
+}  // namespace
+
+AttentionMaker read_nystrom_attention(config::Section& section) {
+  NystromOptions own;
+  section.read("landmarks", own.landmarks,
+               {.help = "Landmarks of a text: means of segments of its queries and keys.",
+                .range = config::between(1, 1 << 16)});
+  section.read("iterations", own.iterations,
+               {.help = "Iterations of the approximate pseudo-inverse.",
+                .range = config::between(1, 100)});
+  section.read("convolution", own.convolution,
+               {.help = "Kernel size of the convolution of the values that is added; odd. 0: none.",
+                .unit = "tokens",
+                .range = config::between(0, 1023)});
+  section.read("exact_when_short", own.is_exact_when_short,
+               {.help = "Full attention for texts with no more tokens than landmarks."});
+  if (own.convolution > 0 && own.convolution % 2 == 0) {
+    section.fail("convolution", "found an even number, allowed are odd numbers and 0");
+  }
+  return [own, section](const AttentionOptions& options) {
+    if (options.is_causal) {
+      section.fail("type",
+                   "found 'nystrom' in a causal model: its landmarks contain later tokens; full, "
+                   "window and performer are causal");
+    }
+    return std::make_shared<SelfAttention>(
+        options, SelfAttentionParts{.core = std::make_shared<NystromCore>(options, own)});
+  };
+}
+
+}  // namespace weft::nn
