@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/layout.h"
@@ -12,6 +13,7 @@ class AttentionRecorder;
 class AuxiliaryLosses;
 class CarriedState;
 class DecodingState;
+class ScoreChain;
 
 /// Encoder states for a decoder's cross attention: sequence b of the decoder attends to sequence b
 /// of these (with a KV cache, to the one the cache names).
@@ -42,6 +44,8 @@ struct ForwardContext {
   std::vector<int64_t> prefix_lengths = {};
   /// Bias added to the scores by distance (kernels::AttentionSettings); set by the stack.
   at::Tensor distance_bias = {};
+  /// The attention scores of the layer before, for types that add them; set by the stack.
+  std::shared_ptr<ScoreChain> score_chain = nullptr;
 
   /// Effective dropout rate in this pass.
   double rate(double dropout) const { return is_training ? dropout : 0.0; }

@@ -12,9 +12,9 @@ class InitialValues {
  public:
   virtual ~InitialValues() = default;
 
-  /// Sets the parameter of this name in this module (not below it). false: it starts like the
-  /// others.
-  virtual bool initialize(const std::string& name, at::Tensor parameter) const = 0;
+  /// Sets the parameter of this name in this module (not below it), which has the value that it
+  /// would have otherwise.
+  virtual void initialize(const std::string& name, at::Tensor parameter) const = 0;
 };
 
 }  // namespace weft::nn

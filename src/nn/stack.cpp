@@ -10,6 +10,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "nn/activation_hook.h"
+#include "nn/attention/attention_parts.h"
 #include "nn/auxiliary_losses.h"
 #include "nn/block_hook.h"
 #include "nn/recompute.h"
@@ -29,6 +30,11 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
   block.attention.has_distance_bias |= std::ranges::any_of(
       options.positions, [](const auto& position) { return position->bias != nullptr; });
+  for (const auto& position : options.positions) {
+    if (position->modifier) {
+      block.attention.position_modifiers.push_back(position->modifier);
+    }
+  }
   return block;
 }
 
@@ -118,9 +124,10 @@ StackImpl::StackImpl(const StackOptions& options) {
   }
 }
 
-ForwardContext StackImpl::with_distance_bias(const ForwardContext& context,
+ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
                                              const at::Device& device) const {
   auto result = context;
+  result.score_chain = std::make_shared<ScoreChain>();
   const auto& layout = context.layout;
   const auto longest = std::max({int64_t{1}, layout.max_length, layout.position_limit});
   for (const auto& bias : biases_) {
@@ -145,7 +152,7 @@ at::Tensor StackImpl::forward_first(std::size_t count,
 }
 
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
-  return final_norm(forward_first(blocks_.size(), x, with_distance_bias(given, x.device())));
+  return final_norm(forward_first(blocks_.size(), x, with_shared_scores(given, x.device())));
 }
 
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
@@ -154,7 +161,7 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   if (blocks_.empty() || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
-  const auto context = with_distance_bias(given, x.device());
+  const auto context = with_shared_scores(given, x.device());
   const auto last = blocks_.size() - 1;
   const auto block = blocks_[last];
   const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {

@@ -33,8 +33,9 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
-  /// The context with the distance biases shared by the layers, added up.
-  ForwardContext with_distance_bias(const ForwardContext& context, const at::Device& device) const;
+  /// The context with what the attention of all layers shares: the distance biases, added up, and
+  /// the scores that a layer leaves to the next.
+  ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   at::Tensor final_norm(const at::Tensor& stream) const;
   /// Output of the first `count` blocks.
   at::Tensor forward_first(std::size_t count,

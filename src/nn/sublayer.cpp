@@ -16,11 +16,13 @@ std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options) {
   auto attention = options.attention;
   attention.layer = options.layer;
   auto made = options.make_attention(attention);
-  if (attention.has_distance_bias && !made->adds_distance_bias()) {
+  const bool has_positions =
+      attention.has_distance_bias || !attention.position_modifiers.empty();
+  if (has_positions && !made->adds_positions()) {
     throw config::Error(
-        str_cat("model.position: has a bias of the attention scores, which the "
+        str_cat("model.position: changes the attention scores, which the "
                 "attention type of layer ",
-                options.layer, " does not add; full and window do"));
+                options.layer, " does not have; full and window do"));
   }
   return made;
 }

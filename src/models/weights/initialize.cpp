@@ -9,8 +9,10 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "base/string_util.h"
 #include "base/threads.h"
 #include "models/config/family_definition.h"
+#include "nn/initial_values.h"
 
 namespace weft::models {
 
@@ -124,9 +126,23 @@ void set(at::Tensor parameter,
 
 void initialize(Model& model, uint64_t seed, const std::set<std::string>& names) {
   const at::NoGradGuard guard;
+  const auto is_wanted = [&](const std::string& name) {
+    return names.empty() || names.contains(name);
+  };
   for (const auto& parameter : model.named_parameters()) {
-    if (names.empty() || names.contains(parameter.key())) {
+    if (is_wanted(parameter.key())) {
       set(parameter.value(), parameter.key(), model.options(), seed);
+    }
+  }
+  for (const auto& part : model.named_modules("", /*include_self=*/false)) {
+    const auto* own = dynamic_cast<const nn::InitialValues*>(part.value().get());
+    if (own == nullptr) {
+      continue;
+    }
+    for (const auto& parameter : part.value()->named_parameters(/*recurse=*/false)) {
+      if (is_wanted(str_cat(part.key(), ".", parameter.key()))) {
+        own->initialize(parameter.key(), parameter.value());
+      }
     }
   }
 }

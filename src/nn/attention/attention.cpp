@@ -24,6 +24,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"longformer", read_longformer_attention},
           {"talking_heads", read_talking_heads_attention},
           {"gaussian", read_gaussian_attention},
+          {"realformer", read_realformer_attention},
           {"synthesizer", read_synthesizer_attention},
           {"linformer", read_linformer_attention},
           {"nystrom", read_nystrom_attention},

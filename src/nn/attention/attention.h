@@ -12,6 +12,12 @@
 
 namespace weft::nn {
 
+struct AttentionOptions;
+struct NamedModifier;  // nn/attention/attention_parts.h
+
+/// Makes the part of a layer that lets its scores depend on positions.
+using PositionModifierMaker = std::function<NamedModifier(const AttentionOptions&)>;
+
 /// Settings of the model that all attention types share.
 struct AttentionOptions {
   int64_t dim = 0;                           // D
@@ -27,6 +33,7 @@ struct AttentionOptions {
   double scale = 0;                          // of the scores; 0: 1 / sqrt(K)
   std::optional<bool> has_output_bias = {};  // of the output projection; nullopt: as has_bias
   bool has_distance_bias = false;            // ForwardContext::distance_bias is added to the scores
+  std::vector<PositionModifierMaker> position_modifiers = {};  // of this layer
   double dropout = 0.1;                      // on the attention weights
 };
 
@@ -35,9 +42,9 @@ class Attention : public Sublayer {
  public:
   bool mixes_tokens() const override { return true; }
 
-  /// Whether the scores contain ForwardContext::distance_bias if has_distance_bias. A model with
-  /// such positions refuses types that ignore them.
-  virtual bool adds_distance_bias() const { return false; }
+  /// Whether the scores contain ForwardContext::distance_bias, if has_distance_bias, and the
+  /// position modifiers. A model with such positions refuses types that ignore them.
+  virtual bool adds_positions() const { return false; }
 
   /// Attention weights of forward() for the same input, without dropout: (H, L, L) in fp32 for each
   /// sequence, rows are queries. A separate, unfused path, for inspection. Throws c10::Error for

@@ -34,8 +34,8 @@ class AttentionCore : public torch::nn::Module {
   /// Whether the positions of queries and keys have no effect, so that queries may be left out.
   virtual bool is_position_independent() const { return false; }
 
-  /// Attention::adds_distance_bias
-  virtual bool adds_distance_bias() const { return false; }
+  /// Attention::adds_positions
+  virtual bool adds_positions() const { return false; }
 };
 
 /// Query, key and value in `qkv`, as rows; queries and keys are rotated by the table's rows

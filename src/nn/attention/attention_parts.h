@@ -2,7 +2,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
@@ -30,6 +34,16 @@ struct AttentionTile {
   at::Tensor query;  // (G, H, L, K), rotated
   at::Tensor key;  // (G, H, S, K), rotated; a key head is repeated for each query head that uses it
   const ForwardContext& context;
+};
+
+/// The scores of the sequences of one pass, which a layer leaves to the next.
+class ScoreChain {
+ public:
+  /// Of the sequences of a tile, (G, H, L, S); undefined before the first layer.
+  at::Tensor& scores(const AttentionSpan& span) { return scores_[span]; }
+
+ private:
+  std::map<AttentionSpan, at::Tensor> scores_;
 };
 
 /// A part of softmax attention that the fused kernels may be able to compute.
@@ -66,6 +80,15 @@ class ScoreModifier : public AttentionPart {
   virtual at::Tensor weights(const at::Tensor& weights, const AttentionTile& /*tile*/) {
     return weights;
   }
+  /// Added to the mixed values, (G, H, L, K); undefined: nothing. `weights` are after dropout.
+  virtual at::Tensor values(const at::Tensor& /*weights*/, const AttentionTile& /*tile*/) {
+    return {};
+  }
+};
+
+struct NamedModifier {
+  std::string name;  // of the registered module, hence part of its parameter names
+  std::shared_ptr<ScoreModifier> modifier;
 };
 
 /// Which keys a query attends to; at least one for each query.

@@ -51,6 +51,10 @@ DenseParts dense_parts(const AttentionOptions& options) {
   if (options.has_distance_bias) {
     parts.modifiers.push_back({"distance_bias", std::make_shared<DistanceBias>()});
   }
+  for (const auto& make : options.position_modifiers) {
+    parts.modifiers.push_back(make(options));
+  }
+  parts.has_positions = true;
   if (options.is_causal) {
     parts.patterns.push_back(std::make_shared<CausalPattern>());
   }
@@ -68,12 +72,6 @@ DenseCore::DenseCore(const AttentionOptions& options, DenseParts parts)
 bool DenseCore::is_position_independent() const {
   return parts_.patterns.empty() && parts_.modifiers.empty() &&
          parts_.score->is_position_independent();
-}
-
-bool DenseCore::adds_distance_bias() const {
-  return std::ranges::any_of(parts_.modifiers, [](const NamedModifier& part) {
-    return dynamic_cast<const DistanceBias*>(part.modifier.get()) != nullptr;
-  });
 }
 
 std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
@@ -178,7 +176,8 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
                           const ForwardContext& context) const {
   const auto& [span, indices] = sequences;
   const auto& rows = separated_rows.rows;
-  auto weights = weights_of(tile_of(sequences, separated_rows, context));
+  const auto tile = tile_of(sequences, separated_rows, context);
+  auto weights = weights_of(tile);
   if (const double dropout = context.rate(options_.dropout); dropout > 0) {
     weights =
         weights * kernels::attention_dropout_mask({.sequences = indices,
@@ -188,9 +187,14 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
                                                   dropout, separated_rows.rng_key, weights.device());
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
-  const auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)
+  auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)
   const int64_t flops = 2 * mixed.numel() * span.keys;
   kernels::count_with_backward(mixed, flops, 2 * flops);
+  for (const auto& [name, modifier] : parts_.modifiers) {
+    if (const auto added = modifier->values(weights, tile); added.defined()) {
+      mixed = mixed + added.to(mixed.scalar_type());
+    }
+  }
   return mixed.transpose(1, 2).reshape({-1, rows.query.size(1)});
 }
 

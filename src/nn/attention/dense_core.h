@@ -11,21 +11,17 @@
 
 namespace weft::nn {
 
-struct NamedModifier {
-  std::string name;  // of the registered module, hence part of its parameter names
-  std::shared_ptr<ScoreModifier> modifier;
-};
-
 /// What DenseCore computes. A query attends to the keys that are visible in all patterns; without
 /// patterns, to all keys.
 struct DenseParts {
   std::shared_ptr<ScoreFunction> score;
   std::vector<NamedModifier> modifiers = {};  // applied in this order
   std::vector<std::shared_ptr<MaskPattern>> patterns = {};
+  bool has_positions = false;  // those of the options
 };
 
 /// The parts that every type has: scaled dot products and, if the options ask for them, the causal
-/// mask and the distance bias.
+/// mask, the distance bias and the position modifiers.
 DenseParts dense_parts(const AttentionOptions& options);
 
 /// Softmax attention over all visible keys (arXiv:1706.03762, equation 1). Runs in the fused
@@ -38,7 +34,7 @@ class DenseCore : public AttentionCore {
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override;
   std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context) override;
   bool is_position_independent() const override;
-  bool adds_distance_bias() const override;
+  bool adds_positions() const override { return parts_.has_positions; }
 
  private:
   /// Sequences by span, in order of the batch.

@@ -42,9 +42,8 @@ class DistancePrior : public ScoreModifier, public InitialValues {
     return scores - (by_head(width_) * distance.square() - by_head(shift_)).abs();
   }
   /// w = 0.01 and b = -0.01: flat, but not where |w d^2 + b| has no gradient.
-  bool initialize(const std::string& /*name*/, at::Tensor parameter) const override {
+  void initialize(const std::string& /*name*/, at::Tensor parameter) const override {
     parameter.fill_(std::log(std::expm1(0.01)));
-    return true;
   }
 
  private:

@@ -97,7 +97,7 @@ class LongformerAttention : public Attention {
     return result;
   }
 
-  bool adds_distance_bias() const override { return core_->adds_distance_bias(); }
+  bool adds_positions() const override { return core_->adds_positions(); }
 
  private:
   struct GlobalRows {

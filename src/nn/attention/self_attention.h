@@ -41,8 +41,8 @@ class SelfAttention : public Attention {
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection) override;
-  bool adds_distance_bias() const override {
-    return parts_.key_reducer == nullptr && parts_.core->adds_distance_bias();
+  bool adds_positions() const override {
+    return parts_.key_reducer == nullptr && parts_.core->adds_positions();
   }
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override;
 

@@ -79,7 +79,7 @@ SparseCore::SparseCore(const AttentionOptions& options,
   dense_ = std::make_shared<DenseCore>(options, std::move(parts));
 }
 
-bool SparseCore::adds_distance_bias() const { return dense_->adds_distance_bias(); }
+bool SparseCore::adds_positions() const { return dense_->adds_positions(); }
 
 std::vector<at::Tensor> SparseCore::weights(const CoreInput& input, const ForwardContext& context) {
   return dense_->weights(input, context);
@@ -110,7 +110,7 @@ kernels::PartialAttention SparseCore::attend(const SparseGroups& groups,
 }
 
 at::Tensor SparseCore::forward(const CoreInput& input, const ForwardContext& context) {
-  if (options_.has_distance_bias) {  // by distance, which the groups do not have
+  if (options_.has_distance_bias || !options_.position_modifiers.empty()) {  // not in groups
     return dense_->forward(input, context);
   }
   const auto rows = separated(input, options_);

@@ -23,7 +23,7 @@ class SparseCore : public AttentionCore {
 
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override;
   std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context) override;
-  bool adds_distance_bias() const override;
+  bool adds_positions() const override;
 
  private:
   /// Without `lse` if there is only one pattern.

@@ -33,9 +33,8 @@ class TalkingHeads : public ScoreModifier, public InitialValues {
   at::Tensor weights(const at::Tensor& weights, const AttentionTile& /*tile*/) override {
     return mixed(weights, after_);
   }
-  bool initialize(const std::string& /*name*/, at::Tensor parameter) const override {
+  void initialize(const std::string& /*name*/, at::Tensor parameter) const override {
     parameter.copy_(at::eye(parameter.size(0)));
-    return true;
   }
 
  private:

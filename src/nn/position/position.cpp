@@ -2,6 +2,7 @@
 
 #include "nn/position/alibi.h"
 #include "nn/position/learned.h"
+#include "nn/position/relative.h"
 #include "nn/position/rotary.h"
 #include "nn/position/sinusoidal.h"
 #include "nn/position/t5_bias.h"
@@ -22,6 +23,8 @@ Registry<PositionDefinition>& position_registry() {
                            {{"rotary", read_rotary_position}},
                            {{"t5", read_t5_bias}, /*has_limit=*/false},
                            {{"alibi", read_alibi}, /*has_limit=*/false},
+                           {{"shaw", read_shaw_position}, /*has_limit=*/false},
+                           {{"transformer_xl", read_transformer_xl_position}, /*has_limit=*/false},
                            {{"none", read_no_position}, /*has_limit=*/false},
                        });
   return registry;

@@ -8,6 +8,7 @@
 
 #include "kernels/attention/rotary.h"
 #include "kernels/layout.h"
+#include "nn/attention/attention.h"
 #include "nn/component.h"
 
 namespace weft::nn {
@@ -49,6 +50,7 @@ struct Position {
   kernels::RotaryOptions rotary = {};  // rotates queries and keys; theta 0: no rotation
   double local_theta = 0;              // theta of layers with is_local; 0: the same
   std::shared_ptr<PositionBias> bias = nullptr;
+  PositionModifierMaker modifier = nullptr;  // a part of each layer's attention
 };
 
 /// Positions of a model, which are all applied.

@@ -306,6 +306,8 @@ const std::vector<TypeCase> kTypes{
     {"gaussian_local_causal", "type: gaussian, form: local, window_size: layer", true},
     {"gaussian_local_fixed_causal",
      "type: gaussian, form: local, window_size: fixed, fixed_window: 5", true},
+    {"realformer", "type: realformer"},
+    {"realformer_causal", "type: realformer", true},
     {"synthesizer", "type: synthesizer"},
     {"synthesizer_random_causal", "type: synthesizer, scores: [random]", true},
     {"synthesizer_factorized", "type: synthesizer, scores: [factorized_dense, factorized_random]"},

@@ -1,0 +1,160 @@
+#include "nn/position/relative.h"
+
+#include <cmath>
+#include <memory>
+
+#include <ATen/ATen.h>
+
+#include "kernels/flop_counter.h"
+#include "nn/attention/attention_parts.h"
+
+namespace weft::nn {
+
+namespace {
+
+double scale_of(const AttentionOptions& options) {
+  return options.scale != 0.0 ? options.scale
+                              : 1.0 / std::sqrt(static_cast<double>(head_dim(options)));
+}
+
+/// Position of the key minus that of the query, (L, S) int64.
+at::Tensor distances_of(const AttentionTile& tile) {
+  const auto options = at::TensorOptions(tile.query.device()).dtype(at::kLong);
+  const auto query = at::arange(tile.span.queries, options).unsqueeze(1) + tile.span.offset;
+  return at::arange(tile.span.keys, options) - query;
+}
+
+/// x (G, H, L, K) by table (K, R) or (H, K, R), counted
+at::Tensor by_distance(const at::Tensor& x, const at::Tensor& table) {
+  const auto y = at::matmul(x, table.to(x.scalar_type()));
+  const int64_t flops = 2 * y.numel() * x.size(-1);
+  kernels::count_with_backward(y, flops, 2 * flops);
+  return y;
+}
+
+/// For each pair the column of x (G, H, L, R) that `columns` (L, S) names.
+at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns) {
+  return x.gather(3, columns.expand({x.size(0), x.size(1), -1, -1}));
+}
+
+class ShawPositions : public ScoreModifier {
+ public:
+  ShawPositions(const AttentionOptions& options, int64_t clip, bool has_values)
+      : clip_(clip), scale_(scale_of(options)) {
+    const auto width = head_dim(options);
+    keys_ = register_parameter("keys", at::empty({2 * clip + 1, width}));
+    if (has_values) {
+      values_ = register_parameter("values", at::empty({2 * clip + 1, width}));
+    }
+  }
+
+  at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
+    const auto products = by_distance(tile.query, keys_.t());  // (G, H, L, 2 clip + 1)
+    return scores + gather_columns(products, columns_of(tile)).to(scores.scalar_type()) * scale_;
+  }
+  at::Tensor values(const at::Tensor& weights, const AttentionTile& tile) override {
+    if (!values_.defined()) {
+      return {};
+    }
+    const auto columns = columns_of(tile).expand_as(weights);
+    auto sizes = weights.sizes().vec();
+    sizes.back() = values_.size(0);
+    const auto sums = at::zeros(sizes, weights.options()).scatter_add(3, columns, weights);
+    return by_distance(sums, values_);
+  }
+
+ private:
+  at::Tensor columns_of(const AttentionTile& tile) const {
+    return distances_of(tile).clamp(-clip_, clip_) + clip_;
+  }
+
+  int64_t clip_;
+  double scale_;
+  at::Tensor keys_;    // (2 clip + 1, K)
+  at::Tensor values_;  // the same
+};
+
+class TransformerXlPositions : public ScoreModifier {
+ public:
+  TransformerXlPositions(const AttentionOptions& options, int64_t clamp)
+      : clamp_(clamp), heads_(options.heads), scale_(scale_of(options)) {
+    const auto width = head_dim(options);
+    content_bias_ = register_parameter("content_bias", at::empty({options.heads, width}));
+    position_bias_ = register_parameter("position_bias", at::empty({options.heads, width}));
+    projection_ =
+        register_parameter("projection", at::empty({options.heads * width, options.dim}));
+  }
+
+  at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
+    const auto type = scores.scalar_type();
+    const auto content = at::matmul(content_bias_.to(type).unsqueeze(1),
+                                    tile.key.to(type).transpose(2, 3));  // (G, H, 1, S)
+    const auto reach = std::max(tile.span.keys, tile.span.offset + tile.span.queries);
+    const auto sinusoids = sinusoids_of(reach, scores.options());         // (2 reach - 1, D)
+    const auto rows = at::matmul(sinusoids, projection_.t().to(type));    // (2 reach - 1, H K)
+    const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});
+    const auto query = tile.query.to(type) + position_bias_.to(type).unsqueeze(1);
+    const auto columns = reach - 1 - distances_of(tile);  // of query position - key position
+    const auto positions = gather_columns(by_distance(query, table), columns);
+    return scores + (content + positions) * scale_;
+  }
+
+ private:
+  /// Row reach - 1 + d: [sin, cos] of the distance d from key to query.
+  at::Tensor sinusoids_of(int64_t reach, const at::TensorOptions& options) const {
+    const auto dim = projection_.size(1);
+    auto distance = at::arange(1 - reach, reach, options.dtype(at::kDouble));
+    if (clamp_ > 0) {
+      distance = distance.clamp(-clamp_, clamp_);
+    }
+    const auto exponents =
+        at::arange(0, dim, 2, options.dtype(at::kDouble)) / static_cast<double>(dim);
+    const auto angles = distance.unsqueeze(1) / at::pow(10000.0, exponents);
+    return at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, dim).to(options);
+  }
+
+  int64_t clamp_;
+  int64_t heads_;
+  double scale_;
+  at::Tensor content_bias_;   // u (H, K)
+  at::Tensor position_bias_;  // w (H, K)
+  at::Tensor projection_;     // W (H K, D)
+};
+
+}  // namespace
+
+PositionMaker read_shaw_position(config::Section& section) {
+  int64_t clip = 16;
+  bool has_values = true;
+  section.read("max_distance", clip,
+               {.help = "Larger distances share the vectors of this one.",
+                .unit = "tokens",
+                .range = config::between(1, 1 << 16)});
+  section.read("on_values", has_values,
+               {.help = "Vectors of the distance are added to the values as well as to the keys."});
+  return [clip, has_values](const PositionOptions& /*options*/) {
+    Position position;
+    position.modifier = [clip, has_values](const AttentionOptions& options) {
+      return NamedModifier{"shaw", std::make_shared<ShawPositions>(options, clip, has_values)};
+    };
+    return std::make_shared<Position>(position);
+  };
+}
+
+PositionMaker read_transformer_xl_position(config::Section& section) {
+  int64_t clamp = 0;
+  section.read("clamp", clamp,
+               {.help = "Larger distances count as this one. 0: none do.",
+                .unit = "tokens",
+                .range = config::between(0, 1 << 20)});
+  return [clamp](const PositionOptions& /*options*/) {
+    Position position;
+    position.modifier = [clamp](const AttentionOptions& options) {
+      return NamedModifier{"transformer_xl",
+                           std::make_shared<TransformerXlPositions>(options, clamp)};
+    };
+    return std::make_shared<Position>(position);
+  };
+}
+
+}  // namespace weft::nn
