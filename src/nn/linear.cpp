@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/activation.h"
+#include "kernels/dropout.h"
 #include "kernels/linear/linear.h"
 
 namespace weft::nn {

@@ -27,11 +27,13 @@ inline std::vector<std::string> recipe_names(const std::string& folder) {
   return found;
 }
 
-/// Those of configs/ and configs/ladder.
+/// Those of configs/, configs/ladder and configs/attention.
 inline std::vector<std::string> all_recipe_names() {
   auto names = recipe_names("configs");
-  for (const auto& name : recipe_names("configs/ladder")) {
-    names.push_back("ladder/" + name);
+  for (const std::string folder : {"ladder", "attention"}) {
+    for (const auto& name : recipe_names("configs/" + folder)) {
+      names.push_back(folder + "/" + name);
+    }
   }
   return names;
 }

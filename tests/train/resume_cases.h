@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct ResumeCase {
 inline const std::string kXlmModel =
     "model={type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "
     "languages: [de, en]}";
+
+/// A tiny model with a layer of each of these attention types.
+inline std::string model_with_attention(const std::string& type, const std::string& layers) {
+  const auto count = std::count(layers.begin(), layers.end(), '{');
+  return "model={type: " + type + ", dim: 16, layers: " + std::to_string(count) +
+         ", dropout: 0.1, attention: [" + layers + "], position: {length: 32}}";
+}
 
 inline const std::string kTinyElectra =
     "model={type: electra, dim: 16, embedding_size: 8, layers: 2, attention: {heads: 2}, "
@@ -176,6 +184,51 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "{type: class_based}}",
       "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
       "train.precision=bf16"}},
+    {"attention over patterns",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {model_with_attention(
+          "bert",
+          "{heads: 2, type: block_local, block: 3}, {type: strided, stride: 3}, {type: dilated}, "
+          "{type: sparse_transformer, stride: 3, mix: merged}, {type: multi_scale, windows: [3, "
+          "all]}, {type: big_bird, block: 1, random_blocks: 1}"),
+      "train.micro_batch_tokens=40"}},
+    {"attention with other scores",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {model_with_attention("bert",
+                           "{heads: 2, type: talking_heads}, {type: gaussian, form: local}, {type: "
+                           "synthesizer, scores: [dense, random]}, {type: realformer}, {type: "
+                           "realformer}, {type: longformer, window: 2}"),
+      "model.position={type: shaw, max_distance: 3}", "train.precision=bf16"}},
+    {"attention to fewer keys",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {model_with_attention(
+          "bert",
+          "{heads: 2, type: linformer, landmarks: 3, length: 32}, {type: nystrom, landmarks: 3}, "
+          "{type: memory_compressed}, {type: induced, points: 3}, {type: clustered, clusters: 3, "
+          "top: 2}, {type: informer, factor: 1}, {type: lite_transformer, kernel_size: 3}"),
+      "train.micro_batch_tokens=40"}},
+    {"causal attention in linear time",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {model_with_attention("gpt2",
+                           "{heads: 2, type: linear}, {type: performer, redraw_every: 3}, {type: "
+                           "reformer, chunk: 2, buckets: 4, rounds: 2}, {type: memory_compressed}, "
+                           "{type: lite_transformer, convolution: dynamic, kernel_size: 3}"),
+      "tokenizer={type: characters, vocab_size: 80}", "train.micro_batch_tokens=40"}},
+    {"causal attention with relative positions",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 2, attention: {heads: 2, type: strided, stride: 3}, "
+      "position: {type: transformer_xl}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16"}},
     {"attention pooling",
      "{type: classify}",
      "train",

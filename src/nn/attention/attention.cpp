@@ -28,10 +28,14 @@ Registry<AttentionDefinition>& attention_registry() {
           {"synthesizer", read_synthesizer_attention},
           {"linformer", read_linformer_attention},
           {"nystrom", read_nystrom_attention},
+          {"memory_compressed", read_memory_compressed_attention},
+          {"induced", read_induced_attention},
           {"linear", read_linear_attention},
           {"performer", read_performer_attention},
           {"reformer", read_reformer_attention},
+          {"clustered", read_clustered_attention},
           {"informer", read_informer_attention},
+          {"lite_transformer", read_lite_transformer_attention},
           {"scored", read_scored_attention},
       });
   return registry;

@@ -31,6 +31,14 @@ AttentionMaker read_nystrom_attention(config::Section& section);
 AttentionMaker read_reformer_attention(config::Section& section);
 /// only the queries with the least uniform scores (arXiv:2012.07436)
 AttentionMaker read_informer_attention(config::Section& section);
+/// keys and values of several tokens, by a convolution (arXiv:1801.10198)
+AttentionMaker read_memory_compressed_attention(config::Section& section);
+/// inducing points that read the text for its tokens (arXiv:1810.00825)
+AttentionMaker read_induced_attention(config::Section& section);
+/// clusters of queries (arXiv:2007.04825)
+AttentionMaker read_clustered_attention(config::Section& section);
+/// attention over one part of the features, a convolution over the other (arXiv:2004.11886)
+AttentionMaker read_lite_transformer_attention(config::Section& section);
 /// several patterns, in all heads or in turn
 AttentionMaker read_hybrid_attention(config::Section& section);
 

@@ -7,10 +7,10 @@
 #include <ATen/ATen.h>
 
 #include "base/random.h"
-#include "kernels/embedding.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
+#include "nn/attention/row_groups.h"
 #include "nn/attention/self_attention.h"
 
 namespace weft::nn {
@@ -46,42 +46,25 @@ class InformerCore : public AttentionCore {
     if (tokens == 0) {
       return at::zeros_like(rows.query);
     }
-    std::vector<int64_t> query_rows;
-    std::vector<int64_t> key_rows;
-    std::vector<int64_t> query_offsets{0};
-    std::vector<int64_t> key_offsets{0};
-    auto groups = std::make_shared<kernels::AttentionGroups>();
+    RowGroups groups;
     for (const auto& head : active_queries(rows, input, context)) {
       const auto first = input.queries.offsets[static_cast<std::size_t>(head.sequence)];
       for (const auto query : head.active) {
-        query_rows.push_back((first + query) * options_.heads + head.head);
+        groups.query_rows.push_back((first + query) * options_.heads + head.head);
       }
       for (int64_t key = 0; key < input.queries.length(head.sequence); ++key) {
-        key_rows.push_back((first + key) * key_heads(options_) + head.head / copies);
+        groups.key_rows.push_back((first + key) * key_heads(options_) + head.head / copies);
       }
-      query_offsets.push_back(std::ssize(query_rows));
-      key_offsets.push_back(std::ssize(key_rows));
-      groups->sequences.push_back(head.sequence);
-      groups->numbers.push_back(head.head);
-      groups->mask_begins.push_back(-1);
+      groups.end_group(head.sequence, head.head);
     }
-    const auto device = rows.query.device();
     const auto by_head = [&](const at::Tensor& x) { return x.reshape({-1, width}); };
-    const auto gather = [&](const at::Tensor& x, const std::vector<int64_t>& indices) {
-      return kernels::embedding_sum(by_head(x).contiguous(), kernels::to_device(indices, device), {},
-                                    {}, {}, {});
-    };
-    const auto active = kernels::attention(
-        {.query = gather(rows.query, query_rows),
-         .key = gather(rows.key, key_rows),
-         .value = gather(rows.value, key_rows),
-         .groups = groups},
-        kernels::Layout::from_offsets(query_offsets, device),
-        kernels::Layout::from_offsets(key_offsets, device),
+    const auto active = attend_in_groups(
+        groups,
+        {.query = by_head(rows.query), .key = by_head(rows.key), .value = by_head(rows.value)},
         {.heads = 1, .scale = options_.scale, .dropout = context.rate(options_.dropout)},
-        input.rng_key);
+        input.rng_key, false);
     return mean_values(rows, input, width)
-        .index_copy(0, kernels::to_device(query_rows, device), active)
+        .index_copy(0, kernels::to_device(groups.query_rows, rows.query.device()), active.out)
         .view({tokens, -1});
   }
 

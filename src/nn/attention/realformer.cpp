@@ -23,7 +23,7 @@ class ResidualScores : public ScoreModifier {
     if (context.recomputes_layers) {
       throw UserError(
           "model.attention: type realformer needs the scores of the layer before, which "
-          "train.recompute: true does not keep");
+          "train.gradient_checkpointing: layers does not keep");
     }
     auto& before = context.score_chain->scores(tile.span);
     const auto sum = before.defined() ? scores + before : scores;

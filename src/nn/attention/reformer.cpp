@@ -9,11 +9,11 @@
 
 #include "base/random.h"
 #include "base/string_util.h"
-#include "kernels/embedding.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/kv_cache.h"
+#include "nn/attention/row_groups.h"
 #include "nn/attention/self_attention.h"
 
 namespace weft::nn {
@@ -29,14 +29,10 @@ struct ReformerOptions {
   int64_t seed = 0;
 };
 
-/// Heads of tokens in groups, as in SparseGroups; `alone`: the query has no other key than itself.
+/// `alone`: of each query, 1 if it has no other key than itself.
 struct HashGroups {
-  std::vector<int64_t> query_rows;
-  std::vector<int64_t> key_rows;
-  std::vector<int64_t> query_offsets{0};
-  std::vector<int64_t> key_offsets{0};
+  RowGroups rows;
   std::vector<float> alone;
-  std::shared_ptr<kernels::AttentionGroups> groups = std::make_shared<kernels::AttentionGroups>();
 };
 
 /// Where the rows of a sequence are, and how many queries are at its end.
@@ -100,35 +96,21 @@ class ReformerAttention : public Attention {
   }
 
  private:
-  /// One round for all rows, with the log of its sums.
-  kernels::PartialAttention attend_round(const at::Tensor& query,
-                                         const at::Tensor& key,
-                                         const at::Tensor& value,
+  /// One round for all rows; with the log of its sums, if there are others.
+  kernels::PartialAttention attend_round(const GroupedRows& rows,
                                          const HashGroups& groups,
                                          const ForwardContext& context) const {
-    const auto device = query.device();
-    const auto gather = [&](const at::Tensor& x, const std::vector<int64_t>& rows) {
-      return kernels::embedding_sum(x.contiguous(), kernels::to_device(rows, device), {}, {}, {},
-                                    {});
-    };
-    auto result = kernels::partial_attention(
-        {.query = gather(query, groups.query_rows),
-         .key = gather(key, groups.key_rows),
-         .value = gather(value, groups.key_rows),
-         .groups = groups.groups},
-        kernels::Layout::from_offsets(groups.query_offsets, device),
-        kernels::Layout::from_offsets(groups.key_offsets, device),
-        {.heads = 1, .scale = 1, .dropout = context.rate(options_.dropout)},
-        context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights)));
-    constexpr double kSelfScore = -1e5;  // of a token that finds no other in this round
-    result.lse =
-        result.lse + kernels::to_device(groups.alone, device).unsqueeze(1).to(result.lse.scalar_type()) * kSelfScore;
-    std::vector<int64_t> places(groups.query_rows.size());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      places[static_cast<std::size_t>(groups.query_rows[i])] = static_cast<int64_t>(i);
+    auto result = attend_in_groups(
+        groups.rows, rows, {.heads = 1, .scale = 1, .dropout = context.rate(options_.dropout)},
+        context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights)),
+        own_.rounds > 1);
+    if (!result.lse.defined()) {
+      return result;
     }
-    const auto order = kernels::to_device(places, device);
-    return {.out = result.out.index_select(0, order), .lse = result.lse.index_select(0, order)};
+    constexpr double kSelfScore = -1e5;  // of a token that finds no other in this round
+    const auto alone = kernels::to_device(groups.alone, result.lse.device()).unsqueeze(1);
+    result.lse = result.lse + alone.to(result.lse.scalar_type()) * kSelfScore;
+    return result;
   }
 
   at::Tensor attend(const at::Tensor& query,
@@ -139,23 +121,13 @@ class ReformerAttention : public Attention {
     const auto type = kernels::accumulate_type(query);
     const auto norms = shared_key.to(type).norm(2, {1}, true).clamp_min(1e-6);
     const auto key = (shared_key.to(type) / norms).to(shared_key.scalar_type());
-    std::vector<at::Tensor> outputs;
-    std::vector<at::Tensor> sums;
+    MergedRounds rounds;
     for (int64_t round = 0; round < own_.rounds; ++round) {
       const auto groups = hash_groups(shared_key, sequences, round, context);
-      const auto result = attend_round(query, key, value, groups, context);
-      outputs.push_back(result.out);
-      sums.push_back(result.lse);
+      rounds.add(attend_round({.query = query, .key = key, .value = value}, groups, context),
+                 groups.rows.query_rows, query.size(0));
     }
-    if (outputs.size() == 1) {
-      return outputs[0];
-    }
-    const auto shares = at::softmax(at::stack(sums), 0);
-    auto out = outputs[0] * shares[0];
-    for (std::size_t round = 1; round < outputs.size(); ++round) {
-      out = out + outputs[round] * shares[static_cast<int64_t>(round)];
-    }
-    return out.to(query.scalar_type());
+    return rounds.merged();
   }
 
   int64_t buckets_of(int64_t length) const {
@@ -237,9 +209,9 @@ class ReformerAttention : public Attention {
       const auto end = std::min(size, begin + own_.chunk);
       const auto first_key = std::max<int64_t>(0, begin - own_.look_back * own_.chunk);
       const auto words = kernels::AttentionGroups::mask_words(end - first_key);
-      auto& mask = result.groups->mask;
+      auto& mask = result.rows.groups->mask;
       const auto mask_begin = std::ssize(mask);
-      const auto queries_before = std::ssize(result.query_rows);
+      const auto queries_before = std::ssize(result.rows.query_rows);
       for (auto i = begin; i < end; ++i) {
         const auto token = tokens[static_cast<std::size_t>(i)];
         if (token < offset) {  // computed by an earlier pass
@@ -255,20 +227,16 @@ class ReformerAttention : public Attention {
           }
         }
         result.alone.push_back(is_alone ? 1.0F : 0.0F);
-        result.query_rows.push_back((sequence.first_query + token - offset) * options_.heads + head);
+        result.rows.query_rows.push_back((sequence.first_query + token - offset) * options_.heads + head);
       }
-      if (std::ssize(result.query_rows) == queries_before) {
+      if (std::ssize(result.rows.query_rows) == queries_before) {
         continue;
       }
       for (auto j = first_key; j < end; ++j) {
-        result.key_rows.push_back(
+        result.rows.key_rows.push_back(
             (sequence.first_key + tokens[static_cast<std::size_t>(j)]) * options_.heads + head);
       }
-      result.query_offsets.push_back(std::ssize(result.query_rows));
-      result.key_offsets.push_back(std::ssize(result.key_rows));
-      result.groups->sequences.push_back(b);
-      result.groups->numbers.push_back(number);
-      result.groups->mask_begins.push_back(mask_begin);
+      result.rows.end_group(b, number, mask_begin);
     }
   }
 

@@ -5,8 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/embedding.h"
-#include "kernels/to_device.h"
 #include "nn/attention/dense_core.h"
 
 namespace weft::nn {
@@ -27,25 +25,6 @@ class UnionPattern : public MaskPattern {
  private:
   std::vector<std::shared_ptr<SparsePattern>> patterns_;
 };
-
-at::Tensor gather(const at::Tensor& x, const std::vector<int64_t>& rows) {
-  return kernels::embedding_sum(x.contiguous(), kernels::to_device(rows, x.device()), {}, {}, {},
-                                {});
-}
-
-/// For each of `count` rows its place in `rows`, or rows.size().
-std::vector<int64_t> places_of(const std::vector<int64_t>& rows, int64_t count) {
-  std::vector<int64_t> places(static_cast<std::size_t>(count), std::ssize(rows));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    places[static_cast<std::size_t>(rows[i])] = static_cast<int64_t>(i);
-  }
-  return places;
-}
-
-/// Rows of x by place; `missing` for the place behind the last.
-at::Tensor scatter(const at::Tensor& x, const at::Tensor& places, double missing) {
-  return at::cat({x, at::full({1, x.size(1)}, missing, x.options())}).index_select(0, places);
-}
 
 std::vector<SequenceRows> sequences_of(const CoreInput& input,
                                        const kernels::AttentionInput& rows,
@@ -85,30 +64,6 @@ std::vector<at::Tensor> SparseCore::weights(const CoreInput& input, const Forwar
   return dense_->weights(input, context);
 }
 
-kernels::PartialAttention SparseCore::attend(const SparseGroups& groups,
-                                             const kernels::AttentionInput& rows,
-                                             const kernels::RngKey& rng_key,
-                                             double dropout,
-                                             bool by_head) const {
-  const auto width = head_dim(options_);
-  const auto by_row = [&](const at::Tensor& x) { return by_head ? x.reshape({-1, width}) : x; };
-  const auto device = rows.query.device();
-  const kernels::AttentionInput input{.query = gather(by_row(rows.query), groups.query_rows),
-                                      .key = gather(by_row(rows.key), groups.key_rows),
-                                      .value = gather(by_row(rows.value), groups.key_rows),
-                                      .groups = groups.groups};
-  const auto queries = kernels::Layout::from_offsets(groups.query_offsets, device);
-  const auto keys = kernels::Layout::from_offsets(groups.key_offsets, device);
-  const kernels::AttentionSettings settings{.heads = by_head ? 1 : options_.heads,
-                                            .key_heads = by_head ? 1 : key_heads(options_),
-                                            .scale = options_.scale,
-                                            .dropout = dropout};
-  if (patterns_.size() == 1) {
-    return {.out = kernels::attention(input, queries, keys, settings, rng_key)};
-  }
-  return kernels::partial_attention(input, queries, keys, settings, rng_key);
-}
-
 at::Tensor SparseCore::forward(const CoreInput& input, const ForwardContext& context) {
   if (options_.has_distance_bias || !options_.position_modifiers.empty()) {  // not in groups
     return dense_->forward(input, context);
@@ -116,45 +71,31 @@ at::Tensor SparseCore::forward(const CoreInput& input, const ForwardContext& con
   const auto rows = separated(input, options_);
   const auto sequences = sequences_of(input, rows, context, options_.is_causal);
   const auto width = head_dim(options_);
-  const auto tokens = rows.query.size(0);
-  std::vector<at::Tensor> outputs;
-  std::vector<at::Tensor> sums;
+  const auto differs = [](const auto& pattern) { return pattern->differs_by_head(); };
+  const bool by_head = std::ranges::any_of(patterns_, differs);
+  const auto by_row = [&](const at::Tensor& x) { return by_head ? x.reshape({-1, width}) : x; };
+  const GroupedRows all{
+      .query = by_row(rows.query), .key = by_row(rows.key), .value = by_row(rows.value)};
+  const kernels::AttentionSettings settings{.heads = by_head ? 1 : options_.heads,
+                                            .key_heads = by_head ? 1 : key_heads(options_),
+                                            .scale = options_.scale,
+                                            .dropout = context.rate(options_.dropout)};
+  MergedRounds rounds;
   for (std::size_t round = 0; round < patterns_.size(); ++round) {
     const std::vector earlier(patterns_.begin(), patterns_.begin() + static_cast<int64_t>(round));
-    const auto differs = [](const auto& pattern) { return pattern->differs_by_head(); };
-    const bool by_head =
-        differs(patterns_[round]) || std::ranges::any_of(earlier, differs);
     const auto groups = sparse_groups(*patterns_[round], earlier, sequences,
                                       {.heads = options_.heads,
                                        .key_heads = key_heads(options_),
                                        .is_causal = options_.is_causal,
                                        .by_head = by_head,
                                        .round = static_cast<int64_t>(round)});
-    if (groups.query_rows.empty()) {
-      continue;
-    }
-    const auto result =
-        attend(groups, rows, input.rng_key, context.rate(options_.dropout), by_head);
-    const auto count = by_head ? tokens * options_.heads : tokens;
-    const auto places =
-        kernels::to_device(places_of(groups.query_rows, count), rows.query.device());
-    outputs.push_back(scatter(result.out, places, 0).view({tokens, options_.heads, width}));
-    if (patterns_.size() > 1) {
-      sums.push_back(scatter(result.lse, places, -INFINITY).view({tokens, options_.heads, 1}));
+    if (!groups.query_rows.empty()) {
+      rounds.add(attend_in_groups(groups, all, settings, input.rng_key, patterns_.size() > 1),
+                 groups.query_rows, all.query.size(0));
     }
   }
-  if (outputs.empty()) {
-    return at::zeros_like(rows.query);
-  }
-  if (outputs.size() == 1) {
-    return outputs[0].flatten(1);
-  }
-  const auto shares = at::softmax(at::stack(sums), 0);
-  auto out = outputs[0] * shares[0];
-  for (std::size_t round = 1; round < outputs.size(); ++round) {
-    out = out + outputs[round] * shares[static_cast<int64_t>(round)];
-  }
-  return out.flatten(1).to(rows.query.scalar_type());
+  const auto out = rounds.merged();
+  return out.defined() ? out.view_as(rows.query) : at::zeros_like(rows.query);
 }
 
 }  // namespace weft::nn

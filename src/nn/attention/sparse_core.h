@@ -26,13 +26,6 @@ class SparseCore : public AttentionCore {
   bool adds_positions() const override;
 
  private:
-  /// Without `lse` if there is only one pattern.
-  kernels::PartialAttention attend(const SparseGroups& groups,
-                                   const kernels::AttentionInput& rows,
-                                   const kernels::RngKey& rng_key,
-                                   double dropout,
-                                   bool by_head) const;
-
   AttentionOptions options_;
   std::vector<std::shared_ptr<SparsePattern>> patterns_;
   std::shared_ptr<DenseCore> dense_;  // the same with all scores, for weights and distance biases

@@ -30,7 +30,7 @@ class GroupBuilder {
   GroupBuilder(const SparsePattern& pattern,
                const std::vector<std::shared_ptr<SparsePattern>>& earlier,
                const SparseGroupOptions& options,
-               SparseGroups& result)
+               RowGroups& result)
       : pattern_(pattern), earlier_(earlier), options_(options), result_(result) {}
 
   void add_sequence(const SequenceRows& rows) {
@@ -187,11 +187,7 @@ class GroupBuilder {
     for (const auto key : keys_) {
       result_.key_rows.push_back(key_row(key));
     }
-    result_.query_offsets.push_back(std::ssize(result_.query_rows));
-    result_.key_offsets.push_back(std::ssize(result_.key_rows));
-    result_.groups->sequences.push_back(rows_.sequence);
-    result_.groups->numbers.push_back(next_number_++);
-    result_.groups->mask_begins.push_back(sees_all ? -1 : begin);
+    result_.end_group(rows_.sequence, next_number_++, sees_all ? -1 : begin);
   }
 
   int64_t query_row(int64_t query) const {
@@ -208,7 +204,7 @@ class GroupBuilder {
   const SparsePattern& pattern_;
   const std::vector<std::shared_ptr<SparsePattern>>& earlier_;
   SparseGroupOptions options_;
-  SparseGroups& result_;
+  RowGroups& result_;
   SequenceRows rows_ = {};
   int64_t head_ = 0;
   int64_t next_number_ = 0;
@@ -219,11 +215,11 @@ class GroupBuilder {
 
 }  // namespace
 
-SparseGroups sparse_groups(const SparsePattern& pattern,
-                           const std::vector<std::shared_ptr<SparsePattern>>& earlier,
-                           const std::vector<SequenceRows>& sequences,
-                           const SparseGroupOptions& options) {
-  SparseGroups result;
+RowGroups sparse_groups(const SparsePattern& pattern,
+                        const std::vector<std::shared_ptr<SparsePattern>>& earlier,
+                        const std::vector<SequenceRows>& sequences,
+                        const SparseGroupOptions& options) {
+  RowGroups result;
   GroupBuilder builder(pattern, earlier, options, result);
   for (const auto& rows : sequences) {
     builder.add_sequence(rows);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/attention/attention.h"
+#include "nn/attention/row_groups.h"
 #include "nn/attention/sparse_pattern.h"
 
 namespace weft::nn {
@@ -17,16 +17,6 @@ struct SequenceRows {
   int64_t sequence = 0;  // in the batch
 };
 
-/// Queries of a batch in groups that have most of their keys in common. A row is a token or, if the
-/// pattern differs by head, one head of a token: token * heads + head.
-struct SparseGroups {
-  std::vector<int64_t> query_rows;
-  std::vector<int64_t> key_rows;
-  std::vector<int64_t> query_offsets{0};
-  std::vector<int64_t> key_offsets{0};
-  std::shared_ptr<kernels::AttentionGroups> groups = std::make_shared<kernels::AttentionGroups>();
-};
-
 struct SparseGroupOptions {
   int64_t heads = 1;      // H
   int64_t key_heads = 1;  // G
@@ -35,9 +25,9 @@ struct SparseGroupOptions {
   int64_t round = 0;     // of this pattern
 };
 
-/// The groups of a pattern. A query without keys is in none. Keys of `earlier` patterns are left
+/// The queries of a pattern in groups that have most of their keys in common. A query without keys is in none. Keys of `earlier` patterns are left
 /// out.
-SparseGroups sparse_groups(const SparsePattern& pattern,
+RowGroups sparse_groups(const SparsePattern& pattern,
                            const std::vector<std::shared_ptr<SparsePattern>>& earlier,
                            const std::vector<SequenceRows>& sequences,
                            const SparseGroupOptions& options);

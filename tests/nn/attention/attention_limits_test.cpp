@@ -399,6 +399,144 @@ TEST(LongformerAttention, InItsLimitsIsFull) {
   check("window: 2, global_tokens: 30", true);
 }
 
+// A factor of 1 with identity kernels: every token has its own key. Causal queries also see a zero
+// key, so only the others are full attention.
+TEST(MemoryCompressedAttention, WithoutCompressionIsFull) {
+  const auto layer = test::attention_layer("type: memory_compressed, compression: 1", limit_options(false));
+  const auto identity = at::eye(kLimitDim / kLimitHeads).expand({kLimitHeads, -1, -1}).contiguous();
+  test::set_parameters(*layer, {{"core.key", identity},
+                                {"core.value", identity},
+                                {"core.key_bias", at::zeros({kLimitDim})},
+                                {"core.value_bias", at::zeros({kLimitDim})}});
+  const auto full = test::attention_layer("type: full", limit_options(false));
+  const auto own = full->named_parameters();
+  test::set_parameters(*layer, {{"qkv.weight", own["qkv.weight"]},
+                                {"qkv.bias", own["qkv.bias"]},
+                                {"output.weight", own["output.weight"]},
+                                {"output.bias", own["output.bias"]}});
+  const auto x = limit_tokens(30);
+  const auto context = test::context_of({0, 7, 30});
+  EXPECT_TRUE(test::near(layer->forward(x, context), full->forward(x, context)));
+}
+
+// Zero queries weigh all visible keys equally: the zero key and the complete chunks.
+TEST(MemoryCompressedAttention, CausalQueriesSeeCompleteChunks) {
+  const auto layer =
+      test::attention_layer("type: memory_compressed, compression: 2", limit_options(true));
+  const auto half = at::eye(kLimitDim / kLimitHeads).div(2).repeat({2, 1}).expand({kLimitHeads, -1, -1});
+  test::set_parameters(
+      *layer, {{"core.value", half.contiguous()},
+               {"core.value_bias", at::zeros({kLimitDim})},
+               {"qkv.weight", at::cat({at::zeros({kLimitDim, kLimitDim}), at::eye(kLimitDim),
+                                       at::eye(kLimitDim)})},
+               {"qkv.bias", at::zeros({3 * kLimitDim})},
+               {"output.weight", at::eye(kLimitDim)},
+               {"output.bias", at::zeros({kLimitDim})}});
+  const auto x = limit_tokens(5);
+  const auto y = layer->forward(x, test::context_of({0, 5}));
+  const auto first = (x[0] + x[1]) / 2;
+  const auto second = (x[2] + x[3]) / 2;
+  EXPECT_TRUE(test::near(y[0], at::zeros({kLimitDim})));
+  EXPECT_TRUE(test::near(y[1], first / 2));
+  EXPECT_TRUE(test::near(y[2], first / 2));
+  EXPECT_TRUE(test::near(y[3], (first + second) / 3));
+  EXPECT_TRUE(test::near(y[4], (first + second) / 3));
+}
+
+TEST(InducedAttention, DoesNotDependOnTheOrder) {
+  const auto layer = test::attention_layer("type: induced, points: 4", limit_options(false));
+  const auto x = limit_tokens(12);
+  const auto context = test::context_of({0, 12});
+  EXPECT_TRUE(test::near(layer->forward(x.flip(0), context), layer->forward(x, context).flip(0)));
+}
+
+// The points read the text with full attention, and the tokens the points.
+TEST(InducedAttention, FollowsItsFormula) {
+  const auto layer = test::attention_layer("type: induced, points: 3", limit_options(false));
+  const auto parameters = layer->named_parameters();
+  const auto x = limit_tokens(6);
+  const auto linear = [&](const std::string& name, const at::Tensor& rows) {
+    return at::linear(rows, parameters[name + ".weight"], parameters[name + ".bias"]);
+  };
+  const auto attend = [&](const at::Tensor& query, const at::Tensor& key_value) {
+    const auto heads = [](const at::Tensor& rows) {
+      return rows.view({rows.size(0), kLimitHeads, -1}).transpose(0, 1);
+    };
+    const auto halves = key_value.chunk(2, 1);
+    const auto scores = at::matmul(heads(query), heads(halves[0].contiguous()).transpose(1, 2)) /
+                        std::sqrt(kLimitDim / kLimitHeads);
+    return at::matmul(scores.softmax(-1), heads(halves[1].contiguous()))
+        .transpose(0, 1)
+        .reshape({query.size(0), kLimitDim});
+  };
+  const auto points = parameters["points"];
+  const auto read = attend(linear("point_query", points), linear("key_value", x));
+  const auto found = at::layer_norm(points + linear("point_output", read), {kLimitDim},
+                                    parameters["norm.weight"], parameters["norm.bias"], 1e-5);
+  const auto expected = linear("output", attend(linear("query", x), linear("point_key_value", found)));
+  EXPECT_TRUE(test::near(layer->forward(x, test::context_of({0, 6})), expected));
+}
+
+TEST(ClusteredAttention, InItsLimitsIsFull) {
+  expect_equal_types("type: clustered, clusters: 64, top: 0", "type: full", false);
+  for (const std::string clusters : {"1", "7", "64"}) {  // any clustering
+    expect_equal_types("type: clustered, top: 64, clusters: " + clusters, "type: full", false);
+  }
+}
+
+TEST(ClusteredAttention, MembersOfAClusterShareItsWeights) {
+  const auto layer =
+      test::attention_layer("type: clustered, clusters: 1, top: 0", limit_options(false));
+  const auto y = layer->forward(limit_tokens(20), test::context_of({0, 20}));
+  EXPECT_TRUE(test::near(y, y[0].expand_as(y)));
+}
+
+TEST(LiteTransformerAttention, OfAllFeaturesIsFull) {
+  for (const bool is_causal : {false, true}) {
+    const auto layer = test::attention_layer("type: lite_transformer, attention_share: 1",
+                                             limit_options(is_causal));
+    const auto full = test::attention_layer("type: full", limit_options(is_causal));
+    const auto own = full->named_parameters();
+    std::map<std::string, at::Tensor> values;
+    for (const auto& parameter : own) {
+      values["attention." + parameter.key()] = parameter.value();
+    }
+    test::set_parameters(*layer, values);
+    const auto x = limit_tokens(20);
+    const auto context = test::context_of({0, 20});
+    EXPECT_TRUE(test::near(layer->forward(x, context), full->forward(x, context)));
+  }
+}
+
+// The features of the convolution reach as far as the kernel.
+TEST(LiteTransformerAttention, ConvolvesWithinTheKernel) {
+  for (const bool is_causal : {false, true}) {
+    for (const std::string kind : {"light", "dynamic"}) {
+      const auto layer = test::attention_layer(
+          "type: lite_transformer, attention_share: 0, kernel_size: 5, convolution: " + kind,
+          limit_options(is_causal));
+      auto x = limit_tokens(20);
+      const auto before = layer->forward(x, test::context_of({0, 20}));
+      x[8].add_(1);
+      const auto after = layer->forward(x, test::context_of({0, 20}));
+      for (int64_t i = 0; i < 20; ++i) {
+        const bool is_reached = is_causal ? i >= 8 && i <= 12 : std::abs(i - 8) <= 2;
+        EXPECT_EQ(test::near(before[i], after[i], 1e-7), !is_reached) << kind << " " << i;
+      }
+    }
+  }
+  // A kernel of one tap is the identity between the two projections.
+  const auto layer = test::attention_layer(
+      "type: lite_transformer, attention_share: 0, kernel_size: 1", limit_options(false));
+  const auto parameters = layer->named_parameters();
+  const auto x = limit_tokens(4);
+  const auto gated = at::glu(
+      at::linear(x, parameters["convolution.input.weight"], parameters["convolution.input.bias"]), 1);
+  EXPECT_TRUE(test::near(layer->forward(x, test::context_of({0, 4})),
+                         at::linear(gated, parameters["convolution.output.weight"],
+                                    parameters["convolution.output.bias"])));
+}
+
 using Visible = std::function<bool(int64_t length, int64_t head, int64_t i, int64_t j)>;
 
 struct PatternCase {
@@ -542,7 +680,8 @@ TEST(BigBirdAttention, RandomBlocksShortenThePaths) {
 }
 
 TEST(AttentionTypeKeys, RefuseWhatIsNotCausal) {
-  for (const std::string type : {"big_bird", "longformer", "linformer", "nystrom", "informer"}) {
+  for (const std::string type : {"big_bird", "longformer", "linformer", "nystrom", "informer", "induced",
+                                 "clustered"}) {
     const auto message = test::message_of<config::Error>([&] {
       test::attention_choice("type: " + type + (type == "linformer" ? ", length: 9" : ""))
           .make(limit_options(true));
@@ -580,6 +719,7 @@ TEST(AttentionTypeKeys, RefuseBadKeys) {
       {"type: synthesizer, scores: [dens]", "scores: 'dens' is not one of"},
       {"type: nystrom, convolution: 4", "convolution: found an even number"},
       {"type: reformer, buckets: 3", "buckets: found 3"},
+      {"type: lite_transformer, kernel_size: 4", "kernel_size: found 4"},
       {"type: gaussian, window_size: layer", "window_size"}};
   for (const auto& [keys, expected] : cases) {
     const auto message =

@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "base/string_util.h"
+#include "kernels/to_device.h"
+#include "nn/attention/attention_types.h"
+#include "nn/attention/dense_core.h"
+#include "nn/attention/self_attention.h"
+#include "nn/decoding_state.h"
+
+namespace weft::nn {
+
+namespace {
+
+enum class Convolution { kLight, kDynamic };
+
+struct LiteOptions {
+  double attention_share = 0.5;
+  int64_t kernel = 15;
+  int64_t kernel_heads = 4;
+  Convolution convolution = Convolution::kLight;
+};
+
+/// A convolution over time whose kernel is normalised by a softmax and shared by the features of a
+/// kernel head: light (learned), or dynamic (predicted from each token; arXiv:1901.10430). It stops
+/// at the borders of a text. Causal: it ends with the token itself.
+class TimeConvolution : public torch::nn::Module {
+ public:
+  TimeConvolution(int64_t width, const LiteOptions& own, const AttentionOptions& options)
+      : own_(own), layer_(options.layer), is_causal_(options.is_causal) {
+    input_ = register_module("input", Linear(LinearOptions{width, 2 * width, options.has_bias}));
+    output_ = register_module("output", Linear(LinearOptions{width, width, options.has_bias}));
+    if (own.convolution == Convolution::kLight) {
+      kernel_ = register_parameter("kernel", at::empty({own.kernel_heads, own.kernel}));
+    } else {
+      predictor_ = register_module(
+          "kernel", Linear(LinearOptions{width, own.kernel_heads * own.kernel, false}));
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) {
+    const auto gated = at::glu(input_->forward(x, context), 1);  // (N, D2)
+    const auto mixed = own_.convolution == Convolution::kLight
+                           ? convolve(gated, kernel_.softmax(1).to(gated.scalar_type()), context)
+                           : convolve(gated, kernels_of(gated, context), context);
+    return output_->forward(mixed, context);
+  }
+
+ private:
+  /// (N, heads, taps)
+  at::Tensor kernels_of(const at::Tensor& x, const ForwardContext& context) {
+    return predictor_->forward(x, context)
+        .view({-1, own_.kernel_heads, own_.kernel})
+        .to(at::promote_types(x.scalar_type(), at::kFloat))
+        .softmax(2)
+        .to(x.scalar_type());
+  }
+
+  /// kernel (heads, taps), or (N, heads, taps) for each token.
+  at::Tensor convolve(const at::Tensor& x, const at::Tensor& kernel, const ForwardContext& context) {
+    const auto& layout = context.layout;
+    const auto taps = own_.kernel;
+    // Each text behind taps - 1 rows: zeros, or the last rows of an earlier pass.
+    std::vector<at::Tensor> pieces;
+    std::vector<int64_t> rows;  // of each token, that of its first tap
+    auto* const state = context.decoding_state;
+    const auto kept = state == nullptr ? at::Tensor() : state->sequence_tensor(layer_, "convolution");
+    const auto zeros = at::zeros({taps - 1, x.size(1)}, x.options());
+    std::vector<at::Tensor> last;
+    int64_t begin = 0;
+    for (int64_t b = 0; b < layout.sequences(); ++b) {
+      const auto length = layout.length(b);
+      const auto own = x.narrow(0, layout.offsets[static_cast<std::size_t>(b)], length);
+      const auto before = kept.defined() ? kept[b] : zeros;
+      const auto front = is_causal_ ? taps - 1 : taps / 2;
+      pieces.push_back(is_causal_ ? before : zeros.narrow(0, 0, front));
+      pieces.push_back(own);
+      pieces.push_back(zeros.narrow(0, 0, taps - 1 - front));
+      for (int64_t i = 0; i < length; ++i) {
+        rows.push_back(begin + i);
+      }
+      begin += length + taps - 1;
+      if (state != nullptr) {
+        last.push_back(at::cat({before, own}).slice(0, length));
+      }
+    }
+    if (state != nullptr) {
+      state->sequence_tensor(layer_, "convolution") = at::stack(last);
+    }
+    const auto index = kernels::to_device(rows, x.device());
+    const auto padded = at::cat(pieces).unflatten(1, {own_.kernel_heads, -1});  // (rows, heads, D')
+    at::Tensor sum;
+    if (kernel.dim() == 2) {
+      const auto reach = padded.size(0) - taps + 1;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const auto term = padded.narrow(0, tap, reach) * kernel.select(1, tap).unsqueeze(1);
+        sum = sum.defined() ? sum + term : term;
+      }
+      return sum.index_select(0, index).flatten(1);
+    }
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const auto term = padded.index_select(0, index + tap) * kernel.select(2, tap).unsqueeze(2);
+      sum = sum.defined() ? sum + term : term;
+    }
+    return sum.flatten(1);
+  }
+
+  LiteOptions own_;
+  int64_t layer_;
+  bool is_causal_;
+  Linear input_{nullptr};
+  Linear output_{nullptr};
+  Linear predictor_{nullptr};
+  at::Tensor kernel_;  // (heads, taps)
+};
+
+/// Attention over one part of the features and a convolution over the other
+/// (arXiv:2004.11886).
+class LiteTransformerAttention : public Attention {
+ public:
+  LiteTransformerAttention(const AttentionOptions& options, const LiteOptions& own, int64_t split)
+      : split_(split) {
+    if (split > 0) {
+      auto of_part = options;
+      of_part.dim = split;
+      of_part.head_dim = split / options.heads;
+      attention_ = register_module("attention", make_full_attention(of_part));
+    }
+    if (split < options.dim) {
+      convolution_ = register_module(
+          "convolution", std::make_shared<TimeConvolution>(options.dim - split, own, options));
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    if (attention_ == nullptr) {
+      return convolution_->forward(x, context);
+    }
+    if (convolution_ == nullptr) {
+      return attention_->forward(x, context);
+    }
+    return at::cat({attention_->forward(x.slice(1, 0, split_).contiguous(), context),
+                    convolution_->forward(x.slice(1, split_).contiguous(), context)},
+                   1);
+  }
+
+  std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
+    TORCH_CHECK(attention_ != nullptr, "a convolution has no attention weights to show");
+    return attention_->weights(x.slice(1, 0, split_).contiguous(), context);
+  }
+  bool adds_positions() const override {
+    return attention_ != nullptr && attention_->adds_positions();
+  }
+
+ private:
+  int64_t split_;
+  std::shared_ptr<Attention> attention_;
+  std::shared_ptr<TimeConvolution> convolution_;
+};
+
+}  // namespace
+
+AttentionMaker read_lite_transformer_attention(config::Section& section) {
+  LiteOptions own;
+  section.read("attention_share", own.attention_share,
+               {.help = "Share of the features that attention mixes; a convolution mixes the others.",
+                .range = config::between(0, 1)});
+  section.read_choice("convolution", own.convolution,
+                      {{"light", Convolution::kLight}, {"dynamic", Convolution::kDynamic}},
+                      {.help = "light: a learned kernel. dynamic: each token predicts its kernel."});
+  section.read("kernel_size", own.kernel,
+               {.help = "Kernel size of the convolution; odd.",
+                .unit = "tokens",
+                .range = config::between(1, 1023)});
+  section.read("kernel_heads", own.kernel_heads,
+               {.help = "Kernels, each for a part of the features.",
+                .range = config::between(1, 1 << 16)});
+  if (own.kernel % 2 == 0) {
+    section.fail("kernel_size", str_cat("found ", own.kernel, ", allowed are odd numbers"));
+  }
+  return [own, section](const AttentionOptions& options) {
+    const auto split = static_cast<int64_t>(own.attention_share * static_cast<double>(options.dim));
+    if (split % (2 * options.heads) != 0) {
+      section.fail("attention_share",
+                   str_cat("gives ", split, " of ", options.dim, " features to attention, which ",
+                           options.heads, " heads of even width cannot share"));
+    }
+    if ((options.dim - split) % own.kernel_heads != 0) {
+      section.fail("kernel_heads", str_cat("found ", own.kernel_heads, ", must divide the ",
+                                           options.dim - split, " features of the convolution"));
+    }
+    return std::make_shared<LiteTransformerAttention>(options, own, split);
+  };
+}
+
+}  // namespace weft::nn

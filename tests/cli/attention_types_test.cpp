@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+
+/// Every attention type in the commands: a model has a layer of each of several types.
+namespace weft::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct AttentionModel {
+  std::string name;
+  std::string model;  // of `model:`, without the braces
+  bool is_causal = false;
+};
+
+void PrintTo(const AttentionModel& model, std::ostream* out) { *out << model.name; }
+
+class AttentionCommands : public ::testing::TestWithParam<AttentionModel> {
+ protected:
+  AttentionCommands() {
+    test::write(directory_ / "config.yaml",
+                "model: {dim: 32, dropout: 0.1, position: {length: 64}, " + GetParam().model +
+                    "}\n"
+                    "tokenizer: {type: byte_level_bpe, vocab_size: 400}\n"
+                    "data: {train: [{path: " WEFT_SOURCE_DIR "/data/" +
+                    std::string(GetParam().is_causal ? "corpus/*.txt" : "spam/train.tsv") +
+                    "}], split: {evaluate: 0.1}}\n"
+                    "objective: {type: " +
+                    std::string(GetParam().is_causal ? "causal" : "classify") +
+                    "}\n"
+                    "train: {duration: 3 steps, batch_tokens: 512, optimizer: {lr: 1e-2}}\n"
+                    "run: {directory: " +
+                    run_ + ", seed: 1}\n");
+  }
+
+  test::ProcessResult weft(std::vector<std::string> arguments) const {
+    const auto done = test::weft(arguments);
+    EXPECT_EQ(done.status, 0) << arguments[0] << ": " << done.err;
+    return done;
+  }
+
+  test::TemporaryDirectory directory_;
+  std::string run_ = directory_ / "run";
+};
+
+TEST_P(AttentionCommands, TrainInspectAndUseTheModel) {
+  const auto expected = Json::parse(
+      weft({"bench", directory_ / "config.yaml", "--steps", "2", "--warmup", "1"}).out);
+  const auto& memory = expected.at("memory_mib");
+  // `inspect` expects what a step keeps; sequences of other lengths differ a little.
+  EXPECT_NEAR(memory.at("activations_expected").get<double>() / memory.at("activations").get<double>(),
+              1, 0.25);
+  weft({"train", directory_ / "config.yaml"});
+  EXPECT_NE(weft({"inspect", run_}).out.find("layers"), std::string::npos);
+  if (GetParam().is_causal) {
+    const std::vector<std::string> generate{"generate", run_, "--prompt", "The river", "--max-new",
+                                            "12", "--temperature", "0"};
+    const auto text = weft(generate).out;
+    EXPECT_FALSE(text.empty());
+    EXPECT_EQ(weft(generate).out, text);
+    for (const std::string option : {"--precision=bf16", "--int8"}) {
+      auto other = generate;
+      other.push_back(option);
+      EXPECT_FALSE(weft(other).out.empty());
+    }
+    return;
+  }
+  test::write(directory_ / "texts.txt", "free prize call now\nsee you at home\n");
+  for (const std::string option : {"--precision=fp32", "--precision=bf16", "--int8"}) {
+    const auto found = weft({"predict", run_, directory_ / "texts.txt", option}).out;
+    EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 2) << found;
+  }
+}
+
+const AttentionModel kModels[] = {
+    {"patterns",
+     "type: bert, layers: 8, attention: [{heads: 2, type: window, window: 4}, {type: block_local, "
+     "block: 5}, {type: strided}, {type: dilated}, {type: sparse_transformer, stride: 4}, {type: "
+     "multi_scale}, {type: big_bird, block: 2}, {type: hybrid, patterns: [{type: window, window: 2}, "
+     "{type: global}]}]"},
+    {"scores",
+     "type: bert, layers: 6, attention: [{heads: 2, type: talking_heads}, {type: gaussian}, {type: "
+     "realformer}, {type: synthesizer}, {type: longformer, window: 4}, {type: scored}]"},
+    {"fewer_keys",
+     "type: bert, layers: 8, attention: [{heads: 2, type: linformer, landmarks: 4, length: 64}, "
+     "{type: nystrom, landmarks: 4}, {type: memory_compressed}, {type: induced, points: 4}, {type: "
+     "clustered, clusters: 4, top: 2}, {type: informer, factor: 1}, {type: lite_transformer}, {type: "
+     "reformer, chunk: 4}]"},
+    {"causal_patterns",
+     "type: gpt2, layers: 6, attention: [{heads: 2, type: block_local, block: 5, look_back: 1}, "
+     "{type: strided, stride: 3}, {type: dilated}, {type: sparse_transformer, stride: 4, mix: merged}, "
+     "{type: multi_scale}, {type: hybrid, patterns: [{type: window, window: 2}, {type: global}]}]",
+     true},
+    {"causal_scores",
+     "type: gpt2, layers: 4, attention: [{heads: 2, type: talking_heads}, {type: gaussian}, {type: "
+     "realformer}, {type: synthesizer, length: 64}]",
+     true},
+    {"causal_linear",
+     "type: gpt2, layers: 5, attention: [{heads: 2, type: linear}, {type: performer}, {type: "
+     "reformer, chunk: 4, buckets: 4}, {type: memory_compressed}, {type: lite_transformer}]",
+     true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Models,
+                         AttentionCommands,
+                         ::testing::ValuesIn(kModels),
+                         [](const auto& model) { return model.param.name; });
+
+}  // namespace
+}  // namespace weft::cli
