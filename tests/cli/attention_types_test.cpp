@@ -30,7 +30,7 @@ class AttentionCommands : public ::testing::TestWithParam<AttentionModel> {
                     "tokenizer: {type: byte_level_bpe, vocab_size: 400}\n"
                     "data: {train: [{path: " WEFT_SOURCE_DIR "/data/" +
                     std::string(GetParam().is_causal ? "corpus/*.txt" : "spam/train.tsv") +
-                    "}], split: {evaluate: 0.1}}\n"
+                    "}]}\n"
                     "objective: {type: " +
                     std::string(GetParam().is_causal ? "causal" : "classify") +
                     "}\n"
@@ -60,7 +60,7 @@ TEST_P(AttentionCommands, TrainInspectAndUseTheModel) {
   EXPECT_NE(weft({"inspect", run_}).out.find("layers"), std::string::npos);
   if (GetParam().is_causal) {
     const std::vector<std::string> generate{"generate", run_, "--prompt", "The river", "--max-new",
-                                            "12", "--temperature", "0"};
+                                            "12", "--greedy"};
     const auto text = weft(generate).out;
     EXPECT_FALSE(text.empty());
     EXPECT_EQ(weft(generate).out, text);
@@ -71,9 +71,8 @@ TEST_P(AttentionCommands, TrainInspectAndUseTheModel) {
     }
     return;
   }
-  test::write(directory_ / "texts.txt", "free prize call now\nsee you at home\n");
   for (const std::string option : {"--precision=fp32", "--precision=bf16", "--int8"}) {
-    const auto found = weft({"predict", run_, directory_ / "texts.txt", option}).out;
+    const auto found = weft({"predict", run_, "free prize call now", "see you at home", option}).out;
     EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 2) << found;
   }
 }

@@ -63,7 +63,7 @@ class NystromCore : public AttentionCore {
  public:
   NystromCore(const AttentionOptions& options, const NystromOptions& own)
       : options_(options), own_(own) {
-    short_ = std::make_shared<DenseCore>(options, dense_parts(options));
+    short_ = register_module("dense", std::make_shared<DenseCore>(options, dense_parts(options)));
     if (own.convolution > 0) {
       convolution_ = register_parameter("convolution", at::empty({options.heads, own.convolution}));
     }

@@ -55,7 +55,7 @@ SparseCore::SparseCore(const AttentionOptions& options,
     : options_(options), patterns_(std::move(patterns)) {
   auto parts = dense_parts(options);
   parts.patterns.push_back(std::make_shared<UnionPattern>(patterns_));
-  dense_ = std::make_shared<DenseCore>(options, std::move(parts));
+  dense_ = register_module("dense", std::make_shared<DenseCore>(options, std::move(parts)));
 }
 
 bool SparseCore::adds_positions() const { return dense_->adds_positions(); }

@@ -139,7 +139,9 @@ TEST(RelativePositions, WithoutParametersAreNone) {
 
 TEST(RelativePositions, NeedScores) {
   const auto options = options_with("shaw", {});
-  EXPECT_TRUE(test::attention_layer("type: strided", options)->adds_positions());
+  const auto strided = test::attention_layer("type: strided", options);
+  EXPECT_TRUE(strided->adds_positions());
+  EXPECT_NE(strided->named_parameters().find("core.dense.shaw.keys"), nullptr);
   EXPECT_FALSE(test::attention_layer("type: performer", options)->adds_positions());
 }
 
