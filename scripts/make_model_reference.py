@@ -29,6 +29,9 @@ BIASES = dict(norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bia
 XLM = dict(vocab_size=VOCABULARY, emb_dim=8, n_layers=2, n_heads=2, max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0,
            eos_token_id=2)
 LANGUAGES = dict(n_langs=3, lang2id={"de": 0, "en": 1, "fr": 2}, id2lang={0: "de", 1: "en", 2: "fr"})
+ALBERT = dict(SIZES, embedding_size=4)
+LONGFORMER = dict(ROBERTA, attention_window=4)
+BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_blocks=1)   # short texts have full attention
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
 LINEAR = dict(rope_type="linear", rope_theta=500.0, factor=4.0)
@@ -59,6 +62,19 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "xlm-roberta-masked-lm": ("XLMRobertaForMaskedLM", ROBERTA, "masked"),
     "xlm-roberta-sequence": ("XLMRobertaForSequenceClassification", dict(ROBERTA, num_labels=3), "class"),
     "xlm-roberta-token": ("XLMRobertaForTokenClassification", dict(ROBERTA, num_labels=3), "token"),
+    "longformer-model": ("LongformerModel", LONGFORMER, None),
+    "longformer-masked-lm": ("LongformerForMaskedLM", LONGFORMER, "masked"),
+    "longformer-sequence": ("LongformerForSequenceClassification", dict(LONGFORMER, num_labels=3), "class"),
+    "longformer-token": ("LongformerForTokenClassification", dict(LONGFORMER, num_labels=3), "token"),
+    "albert-model": ("AlbertModel", dict(ALBERT, num_hidden_layers=3, num_hidden_groups=2), None),
+    "albert-masked-lm": ("AlbertForMaskedLM", ALBERT, "masked"),
+    "albert-sequence": ("AlbertForSequenceClassification", dict(ALBERT, num_labels=3), "class"),
+    "albert-token": ("AlbertForTokenClassification", dict(ALBERT, num_labels=3), "token"),
+    "albert-span": ("AlbertForQuestionAnswering", ALBERT, "span"),
+    "big-bird-model": ("BigBirdModel", BIG_BIRD, None),
+    "big-bird-masked-lm": ("BigBirdForMaskedLM", dict(BIG_BIRD, attention_type="original_full"), "masked"),
+    "big-bird-sequence": ("BigBirdForSequenceClassification", dict(BIG_BIRD, num_labels=3), "class"),
+    "big-bird-token": ("BigBirdForTokenClassification", dict(BIG_BIRD, num_labels=3), "token"),
     "distilbert-model": ("DistilBertModel", DISTILBERT, None),
     "distilbert-masked-lm": ("DistilBertForMaskedLM", DISTILBERT, "masked"),
     "distilbert-untied": ("DistilBertForMaskedLM", dict(DISTILBERT, activation="relu", tie_word_embeddings=False), "masked"),

@@ -26,6 +26,14 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
           .dropout = options.dropout};
 }
 
+nn::AttentionMaker attention_of(const ModelOptions& options, int64_t layer) {
+  if (options.family->attention) {
+    return options.family->attention(options, layer);
+  }
+  return is_global_attention_layer(options, layer) ? nn::make_full_attention
+                                                   : nn::window_attention(options.window.size);
+}
+
 nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
   const bool is_full = is_global_attention_layer(options, layer);
   const auto& capabilities = capabilities_of(options.family);
@@ -35,8 +43,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
                         .has_bias = options.biases.attention,
                         .is_local = !is_full,
                         .dropout = options.attention_dropout},
-          .make_attention =
-              is_full ? nn::make_full_attention : nn::window_attention(options.window.size),
+          .make_attention = attention_of(options, layer),
           .feed_forward = {.dim = options.dim,
                            .width = options.width,
                            .activation = options.activation,
@@ -47,11 +54,13 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
           .norm_placement = options.norm_placement,
           .has_first_norm = layer > 0 || capabilities.has_first_norm,
           .dropout = has_own_rate ? options.dropout : options.attention_dropout,
-          .feed_forward_dropout = has_own_rate ? options.dropout : 0};
+          .feed_forward_dropout =
+              has_own_rate && capabilities.has_feed_forward_dropout ? options.dropout : 0};
 }
 
 nn::StackOptions encoder_stack_of(const ModelOptions& options) {
   nn::StackOptions stack;
+  stack.layer_groups = options.layer_groups;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }

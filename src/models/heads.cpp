@@ -58,7 +58,11 @@ std::optional<kernels::Activation> inner_activation(const ModelOptions& options)
   if (head.detects_replaced_tokens) {
     return options.activation;
   }
-  return head.classifies_sequences ? capabilities.classifier_activation : std::nullopt;
+  if (!head.classifies_sequences) {
+    return std::nullopt;
+  }
+  return capabilities.classifier_uses_stack_activation ? options.activation
+                                                       : capabilities.classifier_activation;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "kernels/layout.h"
 #include "kernels/random_bits.h"
+#include "nn/dropout_sites.h"
 
 namespace weft::nn {
 
@@ -28,7 +29,8 @@ struct ForwardContext {
   bool is_training = false;  // dropout on
   uint64_t seed = 0;
   uint64_t step = 0;
-  int64_t first_row = 0;  // tokens and sequences of the step in earlier micro-batches
+  int64_t layer_shift = 0;  // from the layer whose parameters this one shares
+  int64_t first_row = 0;    // tokens and sequences of the step in earlier micro-batches
   int64_t first_sequence = 0;
   int64_t first_target = 0;        // and loss targets
   int64_t first_source_row = 0;    // and source tokens
@@ -53,7 +55,7 @@ struct ForwardContext {
   kernels::RngKey rng_key(uint32_t site) const {
     return {.seed = seed,
             .step = step,
-            .site = site,
+            .site = site + static_cast<uint32_t>(layer_shift) * kSitesPerBlock,
             .first_row = first_row,
             .first_sequence = first_sequence};
   }

@@ -110,9 +110,21 @@ at::Tensor run_block(const Block& block,
 }  // namespace
 
 StackImpl::StackImpl(const StackOptions& options) {
-  for (std::size_t layer = 0; layer < options.layers.size(); ++layer) {
+  const auto layers = options.layers.size();
+  const auto groups =
+      options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
+  TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
+  std::size_t made = 0;  // blocks
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    if (layer * groups / layers < made) {
+      blocks_.push_back(blocks_.back());
+      shifts_.push_back(shifts_.back() + 1);
+      continue;
+    }
     blocks_.push_back(
-        register_module(std::to_string(layer), make_block(block_of_layer(options, layer))));
+        register_module(std::to_string(made), make_block(block_of_layer(options, layer))));
+    shifts_.push_back(0);
+    ++made;
   }
   for (const auto& position : options.positions) {
     if (position->bias != nullptr) {
@@ -137,6 +149,12 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
   return result;
 }
 
+ForwardContext StackImpl::at_layer(std::size_t layer, const ForwardContext& context) const {
+  auto result = context;
+  result.layer_shift = shifts_[layer];
+  return result;
+}
+
 at::Tensor StackImpl::forward_first(std::size_t count,
                                     const at::Tensor& x,
                                     const ForwardContext& context) const {
@@ -146,7 +164,8 @@ at::Tensor StackImpl::forward_first(std::size_t count,
     const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
       return block->forward(in, own);
     };
-    stream = ActivationHook::run_hooks(layer, run_block(*block, run, stream, context));
+    const auto own = at_layer(layer, context);
+    stream = ActivationHook::run_hooks(layer, run_block(*block, run, stream, own));
   }
   return stream;
 }
@@ -167,7 +186,8 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
     return block->forward_selected(in, own, selection);
   };
-  const auto stream = run_block(*block, run, forward_first(last, x, context), context);
+  const auto stream =
+      run_block(*block, run, forward_first(last, x, context), at_layer(last, context));
   return final_norm(ActivationHook::run_hooks(last, stream));
 }
 

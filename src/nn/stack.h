@@ -14,6 +14,9 @@ namespace weft::nn {
 
 struct StackOptions {
   std::vector<BlockOptions> layers;  // `layer` is filled in
+  /// Number of layers with parameters of their own; the others share those of the layer before them
+  /// (arXiv:1909.11942). 0: all.
+  int64_t layer_groups = 0;
   int64_t first_layer = 0;    // index of the first layer: a decoder's dropout sites continue after
                               // those of its encoder
   double drop_path_rate = 0;  // of the last layer, lower in earlier ones
@@ -37,12 +40,15 @@ class StackImpl : public torch::nn::Module {
   /// the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   at::Tensor final_norm(const at::Tensor& stream) const;
+  /// The context of a layer.
+  ForwardContext at_layer(std::size_t layer, const ForwardContext& context) const;
   /// Output of the first `count` blocks.
   at::Tensor forward_first(std::size_t count,
                            const at::Tensor& x,
                            const ForwardContext& context) const;
 
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<Block>> blocks_;  // of each layer
+  std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<Norm> norm_;  // null in post-norm stacks
 };

@@ -30,6 +30,7 @@ struct HfHeadName {
 /// Differences of a family's computation from BERT.
 struct FamilyCapabilities {
   bool has_pooler = true;               // the bare model pools the first token
+  bool keeps_pooler = false;            // and all heads have that layer, though they do not use it
   bool classifier_uses_pooler = false;  // and the sequence classifier reads it
   bool has_segments = true;
   bool has_language_ids = false;  // replace segment ids; without ids nothing is added
@@ -40,6 +41,7 @@ struct FamilyCapabilities {
   bool has_fixed_epsilon = false;             // config.json has no key for it
   /// Activation of the hidden layer of sequence classifiers; nullopt: no such layer.
   std::optional<kernels::Activation> classifier_activation = {};
+  bool classifier_uses_stack_activation = false;  // instead, in that layer
   bool has_classifier_input_dropout = true;  // dropout before that layer, too
   bool has_mlm_transform = true;             // the MLM head transforms the hidden state
   /// Activation of that transform; nullopt: as in the stack.
@@ -52,6 +54,7 @@ struct FamilyCapabilities {
   bool has_output_dropout = false;       // on the states of encoder and decoder
   bool forces_eos = false;               // at the maximum length
   bool has_sublayer_dropout = true;      // else the attention's output uses the attention rate
+  bool has_feed_forward_dropout = true;  // on the output of the feed-forward
   bool has_language_tokens = false;      // the decoder starts with the language token of its text
   bool decoder_starts_with_eos = false;  // else with the padding token
   bool has_matrix_products = true;

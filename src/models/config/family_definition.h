@@ -85,6 +85,9 @@ struct FamilyDefinition {
   std::function<std::vector<std::pair<std::string, std::string>>(const ModelOptions& options)>
       describe = {};
 
+  /// Attention of a layer, where it is neither full nor a window. May be absent.
+  std::function<nn::AttentionMaker(const ModelOptions& options, int64_t layer)> attention = {};
+
   std::string_view norm_type = "layer";  // of nn::norm_types()
   /// Types of nn::position_types(), as `config.json` of the family can express them.
   std::function<std::vector<nn::PositionChoice>(const ModelOptions& options)> positions =

@@ -120,7 +120,7 @@ bool has_pooler(const ModelOptions& options) {
   const auto& head = head_of(options);
   const auto& capabilities = capabilities_of(options.family);
   return head.is_bare ? capabilities.has_pooler
-                      : head.predicts_next_sentence ||
+                      : capabilities.keeps_pooler || head.predicts_next_sentence ||
                             (head.classifies_sequences && capabilities.classifier_uses_pooler);
 }
 

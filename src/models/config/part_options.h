@@ -16,8 +16,19 @@ struct WindowOptions {
   int64_t global_every = 1;  // ModernBERT: layer i is global where this divides i, else local
   /// One entry per layer, where config.json has an order that no such number describes.
   std::vector<bool> global_layers = {};
+  /// Sizes of the layers, where they are not all `size` (Longformer).
+  std::vector<int64_t> layer_sizes = {};
 
   bool operator==(const WindowOptions&) const = default;
+};
+
+/// Attention of Big Bird.
+struct BlockSparseOptions {
+  bool is_full = false;       // full attention in its place
+  int64_t block = 64;         // tokens
+  int64_t random_blocks = 3;  // that each block attends to
+
+  bool operator==(const BlockSparseOptions&) const = default;
 };
 
 /// Which layers have biases.

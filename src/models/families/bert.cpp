@@ -117,15 +117,6 @@ constexpr bert_family::JsonKeys kDistilBertKeys = {.dim = "dim",
 constexpr bert_family::WeightNames kBertNames = {.bias_copy = "cls.predictions.decoder.bias",
                                                  .tied_copy = "cls.predictions.decoder."};
 
-constexpr bert_family::WeightNames kRobertaNames = {.mlm_dense = "lm_head.dense",
-                                                    .mlm_norm = "lm_head.layer_norm",
-                                                    .mlm_decoder = "lm_head.decoder",
-                                                    .mlm_bias = "lm_head.bias",
-                                                    .bias_copy = "lm_head.decoder.bias",
-                                                    .tied_copy = "lm_head.decoder.",
-                                                    .sequence_dense = "classifier.dense",
-                                                    .sequence = "classifier.out_proj"};
-
 constexpr bert_family::WeightNames kDistilBertNames = {
     .segment = {},
     .layers = "transformer.layer.",
@@ -159,7 +150,7 @@ FamilyDefinition roberta_definition(const HfNames& hf_names) {
                                       {.positions_start_after_pad_id = true,
                                        .classifier_activation = Activation::kTanh,
                                        .mlm_activation = Activation::kGelu},
-                                      kRobertaNames);
+                                      bert_family::kRobertaNames);
   made.defaults = roberta_defaults;
   return made;
 }

@@ -51,9 +51,12 @@ struct WeightNames {
   std::string_view projection = {};
 
   std::string_view layers = "encoder.layer.";  // before the number of the layer
+  std::string_view layer_end = ".";            // and behind it
   std::array<std::string_view, 3> query_key_value = {"attention.self.query", "attention.self.key",
                                                      "attention.self.value"};
   std::string_view fused_query_key_value = {};  // in place of these
+  /// Of the global tokens, if they have projections of their own.
+  std::array<std::string_view, 3> global_query_key_value = {};
   std::string_view attention_output = "attention.output.dense";
   std::string_view up = "intermediate.dense";
   std::string_view down = "output.dense";
@@ -62,6 +65,7 @@ struct WeightNames {
   std::string_view pre_attention_norm = "attention.LayerNorm";  // before it, if pre-norm
   std::string_view pre_feed_forward_norm = "intermediate.LayerNorm";
   std::string_view final_norm = "LayerNorm";  // if pre-norm
+  std::string_view pooler = "pooler.dense";
 
   // Masked language model.
   std::string_view mlm_dense = "cls.predictions.transform.dense";
@@ -82,6 +86,16 @@ struct WeightNames {
   std::string_view replaced_dense = {};
   std::string_view replaced = {};
 };
+
+/// RoBERTa's names, also of Longformer.
+inline constexpr WeightNames kRobertaNames = {.mlm_dense = "lm_head.dense",
+                                                    .mlm_norm = "lm_head.layer_norm",
+                                                    .mlm_decoder = "lm_head.decoder",
+                                                    .mlm_bias = "lm_head.bias",
+                                                    .bias_copy = "lm_head.decoder.bias",
+                                                    .tied_copy = "lm_head.decoder.",
+                                                    .sequence_dense = "classifier.dense",
+                                                    .sequence = "classifier.out_proj"};
 
 std::vector<StoredTensor> tensors(const ModelOptions& options, const WeightNames& names);
 

@@ -17,14 +17,15 @@ class BertTensors {
 
   std::vector<StoredTensor> operator()() {
     embeddings();
-    for (int64_t layer = 0; layer < options_.layers; ++layer) {
+    const auto layers = options_.layer_groups > 0 ? options_.layer_groups : options_.layers;
+    for (int64_t layer = 0; layer < layers; ++layer) {
       this->layer(layer);
     }
     if (is_pre_norm()) {
       norm("layers.norm", prefix_ + std::string(names_.final_norm));
     }
     if (has_pooler(options_)) {
-      builder_.linear("pooler.dense", prefix_ + "pooler.dense",
+      builder_.linear("pooler.dense", prefix_ + std::string(names_.pooler),
                       {.inputs = options_.dim, .outputs = options_.dim, .part = Part::kPooler});
     }
     head();
@@ -61,7 +62,7 @@ class BertTensors {
 
   void layer(int64_t index) {
     const auto parameter = str_cat("layers.", index, ".");
-    const auto hf_name = str_cat(prefix_, names_.layers, index, ".");
+    const auto hf_name = str_cat(prefix_, names_.layers, index, names_.layer_end);
     const bool has_first_norm = index > 0 || capabilities_of(options_.family).has_first_norm;
     if (is_pre_norm() && has_first_norm) {
       norm(parameter + "attention_norm", str_cat(hf_name, names_.pre_attention_norm));
@@ -90,15 +91,25 @@ class BertTensors {
       builder_.linear(parameter + "attention.qkv", str_cat(hf_name, names_.fused_query_key_value),
                       {dim, 3 * dim, has_bias});
     } else {
-      int64_t first = 0;
-      for (const auto name : names_.query_key_value) {
-        builder_.linear(parameter + "attention.qkv", str_cat(hf_name, name),
-                        {dim, dim, has_bias, first});
-        first += dim;
-      }
+      projections(parameter + "attention.qkv", hf_name, names_.query_key_value);
+    }
+    if (!names_.global_query_key_value.front().empty()) {
+      projections(parameter + "attention.global_qkv", hf_name, names_.global_query_key_value);
     }
     builder_.linear(parameter + "attention.output", str_cat(hf_name, names_.attention_output),
                     {dim, dim, has_bias});
+  }
+
+  /// Query, key and value of one module.
+  void projections(const std::string& parameter,
+                   const std::string& hf_name,
+                   const std::array<std::string_view, 3>& names) {
+    int64_t first = 0;
+    for (const auto name : names) {
+      builder_.linear(parameter, str_cat(hf_name, name),
+                      {options_.dim, options_.dim, options_.biases.attention, first});
+      first += options_.dim;
+    }
   }
 
   void head() {

@@ -13,6 +13,9 @@ FamilyDefinition xlm_roberta();  // arXiv:1911.02116
 FamilyDefinition distilbert();   // arXiv:1910.01108
 FamilyDefinition electra();      // arXiv:2003.10555
 FamilyDefinition modernbert();   // arXiv:2412.13663
+FamilyDefinition longformer();   // arXiv:2004.05150
+FamilyDefinition big_bird();     // arXiv:2007.14062
+FamilyDefinition albert();       // arXiv:1909.11942
 FamilyDefinition xlm();          // arXiv:1901.07291
 
 FamilyDefinition bag_of_words();            // a linear classifier of word counts

@@ -1,7 +1,9 @@
 #include "nn/attention/attention.h"
 
 #include "nn/attention/attention_types.h"
+#include "nn/attention/big_bird.h"
 #include "nn/attention/linformer.h"
+#include "nn/attention/longformer.h"
 #include "nn/attention/window_attention.h"
 
 namespace weft::nn {

@@ -3,7 +3,8 @@
 #include "nn/attention/attention.h"
 #include "nn/attention/sparse_pattern.h"
 
-/// The readers of the attention types and patterns, each defined in a file of its own.
+/// The readers of the attention types and patterns that need no header of their own, each defined in
+/// a file of its own.
 namespace weft::nn {
 
 /// full attention whose scores are not scaled dot products, with the keys of a score function; all
@@ -11,8 +12,6 @@ namespace weft::nn {
 AttentionMaker read_scored_attention(config::Section& section);
 /// the two patterns of Sparse Transformers (arXiv:1904.10509)
 AttentionMaker read_sparse_transformer_attention(config::Section& section);
-/// a window and global tokens with projections of their own (arXiv:2004.05150)
-AttentionMaker read_longformer_attention(config::Section& section);
 /// scores and weights projected across the heads (arXiv:2003.02436)
 AttentionMaker read_talking_heads_attention(config::Section& section);
 /// scores that fall with the distance, or around a predicted centre (arXiv:1810.10182)
@@ -51,8 +50,6 @@ PatternMaker read_strided_pattern(config::Section& section);
 PatternMaker read_dilated_pattern(config::Section& section);
 /// a window of its own for each head (arXiv:1912.00544)
 PatternMaker read_multi_scale_pattern(config::Section& section);
-/// neighbouring, global and random blocks (arXiv:2007.14062)
-PatternMaker read_big_bird_pattern(config::Section& section);
 /// tokens that see and are seen by all (arXiv:2004.05150, section 3.1)
 PatternMaker read_global_pattern(config::Section& section);
 

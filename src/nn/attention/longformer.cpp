@@ -1,10 +1,11 @@
+#include "nn/attention/longformer.h"
+
 #include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
 
 #include "kernels/to_device.h"
-#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
 #include "nn/attention/sparse_core.h"
@@ -12,11 +13,6 @@
 namespace weft::nn {
 
 namespace {
-
-struct LongformerOptions {
-  int64_t window = 512;
-  int64_t global_tokens = 1;
-};
 
 /// The keys of tokens that are not global: a window and the global tokens.
 class LongformerPattern : public SparsePattern {
@@ -152,6 +148,11 @@ class LongformerAttention : public Attention {
 
 }  // namespace
 
+std::shared_ptr<Attention> make_longformer_attention(const AttentionOptions& options,
+                                                     const LongformerOptions& longformer) {
+  return std::make_shared<LongformerAttention>(options, longformer);
+}
+
 AttentionMaker read_longformer_attention(config::Section& section) {
   LongformerOptions own;
   section.read("window", own.window,
@@ -169,7 +170,7 @@ AttentionMaker read_longformer_attention(config::Section& section) {
                    "found 'longformer' in a causal model: its global tokens see all; hybrid of "
                    "window and global is causal");
     }
-    return std::make_shared<LongformerAttention>(options, own);
+    return make_longformer_attention(options, own);
   };
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "nn/attention/attention_types.h"
+#include "nn/attention/big_bird.h"
 #include "nn/attention/self_attention.h"
 #include "nn/attention/sparse_core.h"
 

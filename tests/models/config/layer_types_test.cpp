@@ -225,7 +225,7 @@ TEST(LayerTypes, ImpossiblePositionsAreConfigErrors) {
             std::string::npos);
   for (const std::string type : {"mean", "linformer"}) {
     EXPECT_NE(message("{heads: 2, type: " + type + "}", "{type: alibi}")
-                  .find("model.position: has a bias of the attention scores"),
+                  .find("model.position: changes the attention scores"),
               std::string::npos)
         << type;
   }

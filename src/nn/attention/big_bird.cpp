@@ -1,24 +1,15 @@
+#include "nn/attention/big_bird.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/random.h"
 #include "base/string_util.h"
-#include "nn/attention/attention_types.h"
 
 namespace weft::nn {
 
 namespace {
 
-struct BigBirdOptions {
-  int64_t block = 64;
-  int64_t random_blocks = 3;
-  int64_t window_blocks = 3;
-  int64_t seed = 0;
-};
-
-/// Blocks of tokens that attend to their neighbours, to random blocks, and to the first and the
-/// last block, which attend to all (arXiv:2007.14062, section 2). Short sequences have full
-/// attention.
 class BigBirdPattern : public SparsePattern {
  public:
   BigBirdPattern(const BigBirdOptions& options, int64_t layer) : options_(options), layer_(layer) {}
@@ -71,6 +62,10 @@ class BigBirdPattern : public SparsePattern {
 
 }  // namespace
 
+std::shared_ptr<SparsePattern> make_big_bird_pattern(const BigBirdOptions& options, int64_t layer) {
+  return std::make_shared<BigBirdPattern>(options, layer);
+}
+
 PatternMaker read_big_bird_pattern(config::Section& section) {
   BigBirdOptions own;
   section.read("block", own.block,
@@ -95,7 +90,7 @@ PatternMaker read_big_bird_pattern(config::Section& section) {
                    "found 'big_bird' in a causal model: all tokens see the last block; window, "
                    "strided and sparse_transformer are causal");
     }
-    return std::make_shared<BigBirdPattern>(own, options.layer);
+    return make_big_bird_pattern(own, options.layer);
   };
 }
 
