@@ -1,6 +1,7 @@
 #include "kernels/sum.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/fused.h"
 
@@ -45,5 +46,28 @@ at::Tensor column_sum(const at::Tensor& x) {
   });
   return parts.size(0) == 1 ? parts[0] : column_sum(parts);
 }
+
+namespace {
+
+class RepeatRow : public torch::autograd::Function<RepeatRow> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* /*context*/,
+                            const at::Tensor& row,
+                            int64_t count) {
+    return row.unsqueeze(0).expand({count, -1});
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto& gradient = gradients[0];
+    const auto sum = has_fused_kernel(gradient)
+                         ? column_sum(gradient.contiguous()).to(gradient.scalar_type())
+                         : gradient.sum(0);
+    return {sum, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor repeat_row(const at::Tensor& row, int64_t count) { return RepeatRow::apply(row, count); }
 
 }  // namespace weft::kernels

@@ -17,4 +17,7 @@ at::Tensor deterministic_sum(const at::Tensor& x);
 /// bit-identical for any number of threads.
 at::Tensor column_sum(const at::Tensor& x);
 
+/// A row (D) repeated: (count, D). Its gradient is a column_sum, where that has a kernel.
+at::Tensor repeat_row(const at::Tensor& row, int64_t count);
+
 }  // namespace weft::kernels

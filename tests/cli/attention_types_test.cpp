@@ -50,17 +50,18 @@ class AttentionCommands : public ::testing::TestWithParam<AttentionModel> {
 };
 
 TEST_P(AttentionCommands, TrainInspectAndUseTheModel) {
-  const auto expected = Json::parse(
-      weft({"bench", directory_ / "config.yaml", "--steps", "2", "--warmup", "1"}).out);
+  const auto expected =
+      Json::parse(weft({"bench", directory_ / "config.yaml", "--steps", "2", "--warmup", "1"}).out);
   const auto& memory = expected.at("memory_mib");
   // `inspect` expects what a step keeps; sequences of other lengths differ a little.
-  EXPECT_NEAR(memory.at("activations_expected").get<double>() / memory.at("activations").get<double>(),
-              1, 0.25);
+  EXPECT_NEAR(
+      memory.at("activations_expected").get<double>() / memory.at("activations").get<double>(), 1,
+      0.25);
   weft({"train", directory_ / "config.yaml"});
   EXPECT_NE(weft({"inspect", run_}).out.find("layers"), std::string::npos);
   if (GetParam().is_causal) {
-    const std::vector<std::string> generate{"generate", run_, "--prompt", "The river", "--max-new",
-                                            "12", "--greedy"};
+    const std::vector<std::string> generate{"generate",  run_, "--prompt", "The river",
+                                            "--max-new", "12", "--greedy"};
     const auto text = weft(generate).out;
     EXPECT_FALSE(text.empty());
     EXPECT_EQ(weft(generate).out, text);
@@ -72,7 +73,8 @@ TEST_P(AttentionCommands, TrainInspectAndUseTheModel) {
     return;
   }
   for (const std::string option : {"--precision=fp32", "--precision=bf16", "--int8"}) {
-    const auto found = weft({"predict", run_, "free prize call now", "see you at home", option}).out;
+    const auto found =
+        weft({"predict", run_, "free prize call now", "see you at home", option}).out;
     EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 2) << found;
   }
 }
@@ -81,7 +83,8 @@ const AttentionModel kModels[] = {
     {"patterns",
      "type: bert, layers: 8, attention: [{heads: 2, type: window, window: 4}, {type: block_local, "
      "block: 5}, {type: strided}, {type: dilated}, {type: sparse_transformer, stride: 4}, {type: "
-     "multi_scale}, {type: big_bird, block: 2}, {type: hybrid, patterns: [{type: window, window: 2}, "
+     "multi_scale}, {type: big_bird, block: 2}, {type: hybrid, patterns: [{type: window, window: "
+     "2}, "
      "{type: global}]}]"},
     {"scores",
      "type: bert, layers: 6, attention: [{heads: 2, type: talking_heads}, {type: gaussian}, {type: "
@@ -89,11 +92,13 @@ const AttentionModel kModels[] = {
     {"fewer_keys",
      "type: bert, layers: 8, attention: [{heads: 2, type: linformer, landmarks: 4, length: 64}, "
      "{type: nystrom, landmarks: 4}, {type: memory_compressed}, {type: induced, points: 4}, {type: "
-     "clustered, clusters: 4, top: 2}, {type: informer, factor: 1}, {type: lite_transformer}, {type: "
+     "clustered, clusters: 4, top: 2}, {type: informer, factor: 1}, {type: lite_transformer}, "
+     "{type: "
      "reformer, chunk: 4}]"},
     {"causal_patterns",
      "type: gpt2, layers: 6, attention: [{heads: 2, type: block_local, block: 5, look_back: 1}, "
-     "{type: strided, stride: 3}, {type: dilated}, {type: sparse_transformer, stride: 4, mix: merged}, "
+     "{type: strided, stride: 3}, {type: dilated}, {type: sparse_transformer, stride: 4, mix: "
+     "merged}, "
      "{type: multi_scale}, {type: hybrid, patterns: [{type: window, window: 2}, {type: global}]}]",
      true},
     {"causal_scores",

@@ -21,10 +21,8 @@ void expect_reference(const std::string& name,
                       const std::vector<nn::PositionModifierMaker>& modifiers = {}) {
   const auto file =
       test::read_tensors(WEFT_SOURCE_DIR "/tests/reference/attention/" + name + ".safetensors");
-  const auto layer = test::attention_layer(keys, {.dim = kReferenceDim,
-                                                  .heads = 2,
-                                                  .position_modifiers = modifiers,
-                                                  .dropout = 0});
+  const auto layer = test::attention_layer(
+      keys, {.dim = kReferenceDim, .heads = 2, .position_modifiers = modifiers, .dropout = 0});
   std::map<std::string, at::Tensor> values{{"output.weight", at::eye(kReferenceDim)},
                                            {"output.bias", at::zeros({kReferenceDim})}};
   for (const auto& [key, value] : file) {

@@ -76,7 +76,8 @@ std::pair<at::Tensor, at::Tensor> split_key_value(const at::Tensor& key,
   return {key.narrow(1, 0, shared), key.narrow(1, shared, shared)};
 }
 
-/// Attention with a separate query tensor. Returns the output and, if wanted, PartialAttention::lse.
+/// Attention with a separate query tensor. Returns the output and, if wanted,
+/// PartialAttention::lse.
 class SplitAttention : public torch::autograd::Function<SplitAttention> {
  public:
   static variable_list forward(AutogradContext* context,
@@ -115,7 +116,8 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     tensors.out = saved[3];
     tensors.lse = saved[4];
     tensors.bias = saved[5];
-    tensors.gradient = gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
+    tensors.gradient =
+        gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
     if (plan.wants_lse && gradients[1].defined()) {
       tensors.dlse = gradients[1].t().contiguous();
     }
@@ -229,7 +231,8 @@ PartialAttention attention_fallback(const AttentionInput& given,
   auto input = given;
   std::tie(input.key, input.value) = split_key_value(given.key, optional(given.value));
   const auto device = input.query.device();
-  const bool uses_flash = !wants_lse && device.is_cuda() && gpu::supports_flash_attention(input, settings) &&
+  const bool uses_flash = !wants_lse && device.is_cuda() &&
+                          gpu::supports_flash_attention(input, settings) &&
                           gpu::has_flash_attention(device);
   PartialAttention result;
   if (uses_flash) {
@@ -240,8 +243,9 @@ PartialAttention attention_fallback(const AttentionInput& given,
     result.out = reference::attention(input, queries, keys, settings, rng_key);
   }
   if (FlopCounter::current() != nullptr) {
-    const int64_t flops = attention_product_flops(*make_attention_plan(
-        input.query.size(1) / settings.heads, {queries, keys, {}}, settings, rng_key, input.groups));
+    const int64_t flops = attention_product_flops(
+        *make_attention_plan(input.query.size(1) / settings.heads, {queries, keys, {}}, settings,
+                             rng_key, input.groups));
     count_with_backward(result.out, kForwardProducts * flops, kBackwardProducts * flops);
   }
   return result;

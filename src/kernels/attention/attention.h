@@ -61,7 +61,8 @@ struct AttentionInput {
   /// First key row of each sequence, unless the sequences are consecutive; the layout of keys then
   /// gives the lengths only.
   std::vector<int64_t> key_begins = {};
-  /// Only without causal masks, windows, rotary tables and biases; nullptr: sequences are no groups.
+  /// Only without causal masks, windows, rotary tables and biases; nullptr: sequences are no
+  /// groups.
   std::shared_ptr<const AttentionGroups> groups = nullptr;
 };
 

@@ -146,11 +146,12 @@ at::Tensor padded_bias(const std::optional<at::Tensor>& bias) {
               : at::Tensor();
 }
 
-c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
-                                                      const AttentionLayouts& layouts,
-                                                      const AttentionSettings& settings,
-                                                      const RngKey& rng_key,
-                                                      std::shared_ptr<const AttentionGroups> groups) {
+c10::intrusive_ptr<AttentionPlan> make_attention_plan(
+    int64_t width,
+    const AttentionLayouts& layouts,
+    const AttentionSettings& settings,
+    const RngKey& rng_key,
+    std::shared_ptr<const AttentionGroups> groups) {
   auto plan = c10::make_intrusive<AttentionPlan>();
   plan->offsets = layouts.queries.offsets;
   plan->has_gaps = !layouts.key_begins.empty();

@@ -29,9 +29,9 @@ struct AttentionPlan : torch::CustomClassHolder {
   float scale = 1;
   bool is_causal = false;
   bool wants_lse = false;  // as a result of its own
-  bool has_gaps = false;  // query rows without keys, or key rows without queries
+  bool has_gaps = false;   // query rows without keys, or key rows without queries
   int64_t window_radius = -1;
-  at::Tensor rotary;  // (at least L, K) fp32, or undefined
+  at::Tensor rotary;                              // (at least L, K) fp32, or undefined
   std::shared_ptr<const AttentionGroups> groups;  // or nullptr
   DropoutRule rule;
 
@@ -48,12 +48,12 @@ struct AttentionLayouts {
   std::vector<int64_t> key_begins = {};  // empty: consecutive sequences
 };
 
-c10::intrusive_ptr<AttentionPlan> make_attention_plan(int64_t width,
-                                                      const AttentionLayouts& layouts,
-                                                      const AttentionSettings& settings,
-                                                      const RngKey& rng_key,
-                                                      std::shared_ptr<const AttentionGroups> groups =
-                                                          nullptr);
+c10::intrusive_ptr<AttentionPlan> make_attention_plan(
+    int64_t width,
+    const AttentionLayouts& layouts,
+    const AttentionSettings& settings,
+    const RngKey& rng_key,
+    std::shared_ptr<const AttentionGroups> groups = nullptr);
 
 /// Products of the attention over all pairs of a query and a key. Forward: the scores Q K^T, and
 /// their weights by V. Backward: the scores again, and the gradients of the weights, Q, K and V.

@@ -11,7 +11,7 @@ namespace weft::kernels {
 
 /// Attention weights of some sequences that have, or are padded to, the same lengths.
 struct WeightShape {
-  std::vector<int64_t> sequences;  // indices in the batch
+  std::vector<int64_t> sequences;     // indices in the batch
   std::vector<int64_t> numbers = {};  // of groups of their tokens (AttentionGroups); empty: 0
   int64_t heads = 0;
   int64_t queries = 0;

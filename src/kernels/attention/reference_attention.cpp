@@ -200,8 +200,8 @@ bool needs_no_mask(const Group& group, const Call& call) {
     return std::all_of(values.begin(), values.end(), [&](auto value) { return value == wanted; });
   };
   return !call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined() &&
-         settings.window_radius < 0 && are(group.masks, -1) && are(group.query_lengths, group.queries) &&
-         are(group.key_lengths, group.keys) &&
+         settings.window_radius < 0 && are(group.masks, -1) &&
+         are(group.query_lengths, group.queries) && are(group.key_lengths, group.keys) &&
          (!settings.is_causal || (are(group.shifts, 0) && are(group.prefix_lengths, 0)));
 }
 
@@ -232,8 +232,8 @@ PartialAttention attend(const Parts& parts, const Group& group, const Call& call
   const auto distance = distances(group, device);
   const auto mask = visible(group, distance, call, device);
   if (!call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined()) {
-    return {.out = at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale)
-                       .transpose(1, 2)};
+    return {.out =
+                at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2)};
   }
   if (!call.wants_lse && q.is_cuda()) {  // no scores in memory, and a dropout of its own
     const auto rule = attention_dropout_rule(settings.dropout, call.rng_key);
@@ -287,7 +287,7 @@ PartialAttention attend_all(const AttentionInput& input,
   const auto device = input.query.device();
   const auto columns = input.query.size(1);
   const auto width = columns / settings.heads;
-  std::vector<at::Tensor> outputs{at::zeros({0, columns}, input.query.options())};
+  std::vector<at::Tensor> outputs{input.query.narrow(0, 0, 0)};
   std::vector<at::Tensor> sums{
       at::zeros({0, settings.heads}, input.query.options().dtype(accumulate_type(input.query)))};
   std::vector<int64_t> order(

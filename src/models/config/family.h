@@ -42,8 +42,8 @@ struct FamilyCapabilities {
   /// Activation of the hidden layer of sequence classifiers; nullopt: no such layer.
   std::optional<kernels::Activation> classifier_activation = {};
   bool classifier_uses_stack_activation = false;  // instead, in that layer
-  bool has_classifier_input_dropout = true;  // dropout before that layer, too
-  bool has_mlm_transform = true;             // the MLM head transforms the hidden state
+  bool has_classifier_input_dropout = true;       // dropout before that layer, too
+  bool has_mlm_transform = true;                  // the MLM head transforms the hidden state
   /// Activation of that transform; nullopt: as in the stack.
   std::optional<kernels::Activation> mlm_activation = {};
   /// Every head starts with a dense layer, the activation head_activation and a norm.

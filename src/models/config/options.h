@@ -77,8 +77,8 @@ struct ModelOptions {
   double embedding_dropout = 0;                  // where `dropout` covers the sub-layers only
   nn::RotaryPositionOptions rope;                // of families with rotary positions
   WindowOptions window;
-  BlockSparseOptions block_sparse;               // big_bird
-  int64_t layer_groups = 0;                      // nn::StackOptions::layer_groups
+  BlockSparseOptions block_sparse;  // big_bird
+  int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5
 

@@ -49,8 +49,8 @@ void read_albert_keys(config::Section& section, ModelOptions& options, const Mod
                 .unit = "groups",
                 .range = config::between(1, 4096)});
   if (options.layer_groups > options.layers) {
-    section.report("layer_groups", str_cat("found ", options.layer_groups, ", at most layers: ",
-                                           options.layers, " is allowed"));
+    section.report("layer_groups", str_cat("found ", options.layer_groups,
+                                           ", at most layers: ", options.layers, " is allowed"));
   }
   const auto& types = options.layer_types;
   if (options.layer_groups < options.layers &&
@@ -78,7 +78,7 @@ void read_albert_json(const JsonFields& fields, ModelOptions& options) {
 void write_albert_json(formats::Json& json, const ModelOptions& options) {
   json["num_hidden_groups"] = options.layer_groups > 0 ? options.layer_groups : options.layers;
   json["inner_group_num"] = 1;
-  json["classifier_dropout_prob"] = classifier_dropout(options);
+  json["classifier_dropout_prob"] = options.classifier_dropout.value_or(options.dropout);
 }
 
 }  // namespace

@@ -89,13 +89,13 @@ struct WeightNames {
 
 /// RoBERTa's names, also of Longformer.
 inline constexpr WeightNames kRobertaNames = {.mlm_dense = "lm_head.dense",
-                                                    .mlm_norm = "lm_head.layer_norm",
-                                                    .mlm_decoder = "lm_head.decoder",
-                                                    .mlm_bias = "lm_head.bias",
-                                                    .bias_copy = "lm_head.decoder.bias",
-                                                    .tied_copy = "lm_head.decoder.",
-                                                    .sequence_dense = "classifier.dense",
-                                                    .sequence = "classifier.out_proj"};
+                                              .mlm_norm = "lm_head.layer_norm",
+                                              .mlm_decoder = "lm_head.decoder",
+                                              .mlm_bias = "lm_head.bias",
+                                              .bias_copy = "lm_head.decoder.bias",
+                                              .tied_copy = "lm_head.decoder.",
+                                              .sequence_dense = "classifier.dense",
+                                              .sequence = "classifier.out_proj"};
 
 std::vector<StoredTensor> tensors(const ModelOptions& options, const WeightNames& names);
 

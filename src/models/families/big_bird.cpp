@@ -64,10 +64,9 @@ void read_big_bird_blocks(LayerPartSection& part,
   if (type != "big_bird" && !section.is_documenting()) {
     return;
   }
-  section.read("block", own.block,
-               {.help = "Tokens of a block.",
-                .unit = "tokens",
-                .range = config::between(1, kMostBlock)});
+  section.read(
+      "block", own.block,
+      {.help = "Tokens of a block.", .unit = "tokens", .range = config::between(1, kMostBlock)});
   section.read("random_blocks", own.random_blocks,
                {.help = "Random blocks that each block attends to.",
                 .unit = "blocks",
@@ -107,13 +106,14 @@ void write_big_bird_json(formats::Json& json, const ModelOptions& options) {
 }  // namespace
 
 FamilyDefinition big_bird() {
-  auto made = bert_family::definition({NormPlacement::kPost, "big_bird", "bert", "BigBird"},
-                                      {.keeps_pooler = true, .classifier_uses_stack_activation = true},
-                                      {.pooler = "pooler",
-                                       .bias_copy = "cls.predictions.decoder.bias",
-                                       .tied_copy = "cls.predictions.decoder.",
-                                       .sequence_dense = "classifier.dense",
-                                       .sequence = "classifier.out_proj"});
+  auto made =
+      bert_family::definition({NormPlacement::kPost, "big_bird", "bert", "BigBird"},
+                              {.keeps_pooler = true, .classifier_uses_stack_activation = true},
+                              {.pooler = "pooler",
+                               .bias_copy = "cls.predictions.decoder.bias",
+                               .tied_copy = "cls.predictions.decoder.",
+                               .sequence_dense = "classifier.dense",
+                               .sequence = "classifier.out_proj"});
   // Its head for answers has another layer.
   std::erase_if(made.heads, [](const HfHeadName& head) { return head.head == Head::kSpan; });
   made.defaults = big_bird_defaults;

@@ -56,9 +56,8 @@ int64_t window_of(const ModelOptions& options, int64_t layer) {
 
 /// The classification token sees all and is seen by all, as in transformers.
 nn::AttentionMaker longformer_attention_of(const ModelOptions& options, int64_t layer) {
-  const nn::LongformerOptions own{
-      .window = window_of(options, layer),
-      .global_tokens = head_of(options).classifies_sequences ? 1 : 0};
+  const nn::LongformerOptions own{.window = window_of(options, layer),
+                                  .global_tokens = head_of(options).classifies_sequences ? 1 : 0};
   return [own](const nn::AttentionOptions& attention) {
     return nn::make_longformer_attention(attention, own);
   };
@@ -100,21 +99,22 @@ void read_longformer_json(const JsonFields& fields, ModelOptions& options) {
     return;
   }
   if (static_cast<int64_t>(given.size()) != options.layers) {
-    fields.fail("attention_window", str_cat("found ", given.size(), " windows for ",
-                                            options.layers, " layers"));
+    fields.fail("attention_window",
+                str_cat("found ", given.size(), " windows for ", options.layers, " layers"));
   }
   std::vector<int64_t> sizes;
   for (const auto& size : given) {
     const auto number = size.is_number_integer() ? size.get<int64_t>() : 0;
     if (number < 1 || number > kMostWindow) {
-      fields.fail("attention_window", str_cat("found ", size.dump().substr(0, 80),
-                                              ", allowed are whole numbers from 1 to ", kMostWindow));
+      fields.fail("attention_window",
+                  str_cat("found ", size.dump().substr(0, 80),
+                          ", allowed are whole numbers from 1 to ", kMostWindow));
     }
     sizes.push_back(number);
   }
   options.window.size = sizes.empty() ? options.window.size : sizes.front();
-  const bool are_equal = std::ranges::all_of(
-      sizes, [&](int64_t size) { return size == options.window.size; });
+  const bool are_equal =
+      std::ranges::all_of(sizes, [&](int64_t size) { return size == options.window.size; });
   options.window.layer_sizes = are_equal ? std::vector<int64_t>() : sizes;
 }
 
@@ -147,11 +147,12 @@ Initializer longformer_initializer(const std::string& parameter, const ModelOpti
 }  // namespace
 
 FamilyDefinition longformer() {
-  auto made = bert_family::definition({NormPlacement::kPost, "longformer", "longformer", "Longformer"},
-                                      {.positions_start_after_pad_id = true,
-                                       .classifier_activation = Activation::kTanh,
-                                       .mlm_activation = Activation::kGelu},
-                                      longformer_names());
+  auto made =
+      bert_family::definition({NormPlacement::kPost, "longformer", "longformer", "Longformer"},
+                              {.positions_start_after_pad_id = true,
+                               .classifier_activation = Activation::kTanh,
+                               .mlm_activation = Activation::kGelu},
+                              longformer_names());
   // Answers of a question would need all of its tokens to be global.
   std::erase_if(made.heads, [](const HfHeadName& head) { return head.head == Head::kSpan; });
   made.defaults = longformer_defaults;
@@ -161,9 +162,8 @@ FamilyDefinition longformer() {
         section, options, base,
         {.pooling = "cls", .has_sinusoids = true, .read_window = read_longformer_window});
   };
-  bert_family::set_json(
-      made, absent_longformer,
-      {.read_more = read_longformer_json, .write_more = write_longformer_json});
+  bert_family::set_json(made, absent_longformer,
+                        {.read_more = read_longformer_json, .write_more = write_longformer_json});
   made.initializer = longformer_initializer;
   made.attention = longformer_attention_of;
   made.style = formats::TokenizerTemplate::kRoberta;

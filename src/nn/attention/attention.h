@@ -34,7 +34,7 @@ struct AttentionOptions {
   std::optional<bool> has_output_bias = {};  // of the output projection; nullopt: as has_bias
   bool has_distance_bias = false;            // ForwardContext::distance_bias is added to the scores
   std::vector<PositionModifierMaker> position_modifiers = {};  // of this layer
-  double dropout = 0.1;                      // on the attention weights
+  double dropout = 0.1;                                        // on the attention weights
 };
 
 /// Self-attention within each sequence, including the output projection.

@@ -3,8 +3,8 @@
 #include "nn/attention/attention.h"
 #include "nn/attention/sparse_pattern.h"
 
-/// The readers of the attention types and patterns that need no header of their own, each defined in
-/// a file of its own.
+/// The readers of the attention types and patterns that need no header of their own, each defined
+/// in a file of its own.
 namespace weft::nn {
 
 /// full attention whose scores are not scaled dot products, with the keys of a score function; all

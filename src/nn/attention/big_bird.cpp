@@ -41,15 +41,17 @@ class BigBirdPattern : public SparsePattern {
   /// Distinct blocks that are neither near nor global. All sequences with the same number of
   /// blocks have the same ones.
   std::vector<int64_t> random_blocks(int64_t blocks, int64_t head, int64_t own) const {
-    Random random(static_cast<uint64_t>(options_.seed), RandomPurpose::kPattern,
-                  static_cast<uint64_t>(layer_),
-                  hash_combine(hash_combine(static_cast<uint64_t>(head), static_cast<uint64_t>(own)),
-                               static_cast<uint64_t>(blocks)));
+    Random random(
+        static_cast<uint64_t>(options_.seed), RandomPurpose::kPattern,
+        static_cast<uint64_t>(layer_),
+        hash_combine(hash_combine(static_cast<uint64_t>(head), static_cast<uint64_t>(own)),
+                     static_cast<uint64_t>(blocks)));
     std::vector<int64_t> chosen;
     while (std::ssize(chosen) < options_.random_blocks) {
       const auto block = static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(blocks)));
       const bool is_near = std::abs(block - own) <= options_.window_blocks / 2;
-      if (block > 0 && block < blocks - 1 && !is_near && std::ranges::find(chosen, block) == chosen.end()) {
+      if (block > 0 && block < blocks - 1 && !is_near &&
+          std::ranges::find(chosen, block) == chosen.end()) {
         chosen.push_back(block);
       }
     }
@@ -68,12 +70,14 @@ std::shared_ptr<SparsePattern> make_big_bird_pattern(const BigBirdOptions& optio
 
 PatternMaker read_big_bird_pattern(config::Section& section) {
   BigBirdOptions own;
-  section.read("block", own.block,
-               {.help = "Tokens of a block.", .unit = "tokens", .range = config::between(1, 1 << 20)});
-  section.read("random_blocks", own.random_blocks,
-               {.help = "Random blocks that each block attends to, other ones in each head and layer.",
-                .unit = "blocks",
-                .range = config::between(0, 1024)});
+  section.read(
+      "block", own.block,
+      {.help = "Tokens of a block.", .unit = "tokens", .range = config::between(1, 1 << 20)});
+  section.read(
+      "random_blocks", own.random_blocks,
+      {.help = "Random blocks that each block attends to, other ones in each head and layer.",
+       .unit = "blocks",
+       .range = config::between(0, 1024)});
   section.read("window_blocks", own.window_blocks,
                {.help = "Neighbouring blocks that each block attends to, itself included; odd.",
                 .unit = "blocks",

@@ -24,9 +24,10 @@ class BlockLocalPattern : public SparsePattern {
                 int64_t head,
                 int64_t position,
                 std::vector<KeyRange>& keys) const override {
-    const auto size = options_.blocks
-                          ? std::max<int64_t>(1, (span.keys + *options_.blocks - 1) / *options_.blocks)
-                          : options_.block;
+    const auto size =
+        options_.blocks
+            ? std::max<int64_t>(1, (span.keys + *options_.blocks - 1) / *options_.blocks)
+            : options_.block;
     const auto own = position / size;
     if (options_.shifts_heads) {
       const auto all = (span.keys + size - 1) / size;

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "kernels/flop_counter.h"
+#include "kernels/softmax.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
@@ -115,15 +116,15 @@ class ClusteredCore : public AttentionCore {
       const auto width = head_dim(options_);
       const auto by_head = [&](const at::Tensor& x) { return x.reshape({-1, width}); };
       MergedRounds members;
-      members.add(attend_in_groups(groups,
-                                   {.query = by_head(rows.query),
-                                    .key = by_head(rows.key),
-                                    .value = by_head(rows.value)},
-                                   {.heads = 1,
-                                    .scale = options_.scale,
-                                    .dropout = context.rate(options_.dropout)},
-                                   input.rng_key, false),
-                  groups.query_rows, rows.query.size(0) * options_.heads);
+      members.add(
+          attend_in_groups(
+              groups,
+              {.query = by_head(rows.query),
+               .key = by_head(rows.key),
+               .value = by_head(rows.value)},
+              {.heads = 1, .scale = options_.scale, .dropout = context.rate(options_.dropout)},
+              input.rng_key, false),
+          groups.query_rows, rows.query.size(0) * options_.heads);
       out = out + members.merged().view(out.sizes()) * at::cat(shares).unsqueeze(2);
     }
     const auto mixed = out.flatten(1).to(rows.query.scalar_type());
@@ -145,14 +146,17 @@ class ClusteredCore : public AttentionCore {
     const at::NoGradGuard guard;
     const auto planes = planes_.to(query.scalar_type());
     const auto width = query.size(2);
-    const auto sides = (at::matmul(query, planes.narrow(1, 0, width).t()) +
-                        planes.select(1, width)).gt(0).cpu().contiguous();  // (H, l, bits)
+    const auto sides = (at::matmul(query, planes.narrow(1, 0, width).t()) + planes.select(1, width))
+                           .gt(0)
+                           .cpu()
+                           .contiguous();  // (H, l, bits)
     const auto* const values = sides.data_ptr<bool>();
     std::vector<std::vector<int64_t>> result;
     for (int64_t head = 0; head < query.size(0); ++head) {
       std::vector<uint64_t> hashes(static_cast<std::size_t>(query.size(1)));
       for (std::size_t i = 0; i < hashes.size(); ++i) {
-        const auto* const row = values + (head * query.size(1) + static_cast<int64_t>(i)) * own_.bits;
+        const auto* const row =
+            values + (head * query.size(1) + static_cast<int64_t>(i)) * own_.bits;
         for (int64_t bit = 0; bit < own_.bits; ++bit) {
           hashes[i] |= static_cast<uint64_t>(row[bit] ? 1 : 0) << bit;
         }
@@ -188,13 +192,16 @@ class ClusteredCore : public AttentionCore {
     const double scale = options_.scale != 0.0
                              ? options_.scale
                              : 1.0 / std::sqrt(static_cast<double>(query.size(2)));
-    auto weights =
-        (at::matmul(at::matmul(means, query), key.transpose(1, 2)) * scale).softmax(2);  // (H, C, l)
+    auto weights = kernels::softmax(at::matmul(at::matmul(means, query), key.transpose(1, 2)) *
+                                    scale);  // (H, C, l)
     const int64_t flops = 2 * weights.numel() * (2 * query.size(2) + 1);
     kernels::count_with_backward(weights, flops, 2 * flops);
     const auto index = kernels::to_device(clusters, query.device());
     const auto of_queries = [&](const at::Tensor& x) {  // (H, C, ...) -> (l, H, ...)
-      return x.flatten(0, 1).index_select(0, index).unflatten(0, {options_.heads, length}).transpose(0, 1);
+      return x.flatten(0, 1)
+          .index_select(0, index)
+          .unflatten(0, {options_.heads, length})
+          .transpose(0, 1);
     };
     if (own_.top > 0) {
       const auto top = std::get<1>(weights.detach().topk(std::min(own_.top, length), 2));
@@ -229,7 +236,8 @@ class ClusteredCore : public AttentionCore {
         for (const auto i : members[c]) {
           groups.query_rows.push_back((first + i) * options_.heads + head);
         }
-        const auto* const own = values + (head * top.size(1) + static_cast<int64_t>(c)) * top.size(2);
+        const auto* const own =
+            values + (head * top.size(1) + static_cast<int64_t>(c)) * top.size(2);
         for (int64_t k = 0; k < top.size(2); ++k) {
           groups.key_rows.push_back((first + own[k]) * shared + head / (options_.heads / shared));
         }

@@ -9,6 +9,7 @@
 #include "kernels/attention/attention_dropout_mask.h"
 #include "kernels/flop_counter.h"
 #include "kernels/operation_profiler.h"
+#include "kernels/softmax.h"
 #include "kernels/to_device.h"
 #include "nn/attention/mask_patterns.h"
 #include "nn/attention/score_parts.h"
@@ -151,7 +152,7 @@ at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
   if (!parts_.patterns.empty()) {
     scores = scores.masked_fill(hidden_pairs(tile), -INFINITY);
   }
-  auto weights = at::softmax(scores, -1);
+  auto weights = kernels::softmax(scores);
   for (const auto& [name, modifier] : parts_.modifiers) {
     weights = modifier->weights(weights, tile);
   }
@@ -164,8 +165,8 @@ AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
   const auto& [span, indices] = sequences;
   const auto& rows = separated_rows.rows;
   return {.span = span,
-          .query = heads_of_sequences(rows.query, separated_rows.queries.offsets, indices, span.queries,
-                                      options_),
+          .query = heads_of_sequences(rows.query, separated_rows.queries.offsets, indices,
+                                      span.queries, options_),
           .key = parts_.score->prepared_keys(
               heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_)),
           .context = context};
@@ -179,12 +180,12 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
   const auto tile = tile_of(sequences, separated_rows, context);
   auto weights = weights_of(tile);
   if (const double dropout = context.rate(options_.dropout); dropout > 0) {
-    weights =
-        weights * kernels::attention_dropout_mask({.sequences = indices,
-                                                   .heads = options_.heads,
-                                                   .queries = span.queries,
-                                                   .keys = span.keys},
-                                                  dropout, separated_rows.rng_key, weights.device());
+    weights = weights * kernels::attention_dropout_mask({.sequences = indices,
+                                                         .heads = options_.heads,
+                                                         .queries = span.queries,
+                                                         .keys = span.keys},
+                                                        dropout, separated_rows.rng_key,
+                                                        weights.device());
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
   auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)

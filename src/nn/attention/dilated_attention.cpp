@@ -19,8 +19,7 @@ class DilatedPattern : public SparsePattern {
                 int64_t position,
                 std::vector<KeyRange>& keys) const override {
     const auto dilation = query_step(span, head);
-    keys.push_back(
-        {position - radius_ * dilation, position + radius_ * dilation + 1, dilation});
+    keys.push_back({position - radius_ * dilation, position + radius_ * dilation + 1, dilation});
   }
   int64_t query_step(const AttentionSpan& /*span*/, int64_t head) const override {
     return dilations_[static_cast<std::size_t>(head) % dilations_.size()];

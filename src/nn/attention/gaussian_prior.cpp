@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/linear/linear.h"
+#include "kernels/sum.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
@@ -24,8 +26,8 @@ struct TilePositions {
   at::Tensor key;
 };
 
-/// Subtracts |w d^2 + b| for a distance of d tokens, with w > 0 and b <= 0 for each head (Guo, Zhang
-/// and Liu, "Gaussian Transformer", AAAI 2019).
+/// Subtracts |w d^2 + b| for a distance of d tokens, with w > 0 and b <= 0 for each head (Guo,
+/// Zhang and Liu, "Gaussian Transformer", AAAI 2019).
 class DistancePrior : public ScoreModifier, public InitialValues {
  public:
   explicit DistancePrior(int64_t heads) {
@@ -73,9 +75,17 @@ class LocalPrior : public ScoreModifier {
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
     const TilePositions positions(tile, scores);
     const auto type = scores.scalar_type();
-    const auto query = at::matmul(tile.query, query_.t()).tanh().to(type);  // (G, H, L, K)
-    const auto share = [&](const at::Tensor& features, const at::Tensor& vector) {
-      return (features * vector.to(type).unsqueeze(1)).sum(-1, true).sigmoid();
+    const auto projected = [&](const at::Tensor& x, const at::Tensor& weight) {  // (G, H, L, K)
+      const auto rows = kernels::linear(x.reshape({-1, x.size(3)}), weight.to(x.scalar_type()), {});
+      return rows.tanh().view(x.sizes()).to(type);
+    };
+    const auto query = projected(tile.query, query_);
+    const auto share = [&](const at::Tensor& features, const at::Tensor& vectors) {
+      const auto rows =
+          kernels::repeat_row(vectors.to(type).flatten(), features.size(0) * features.size(2))
+              .view({features.size(0), features.size(2), features.size(1), -1})
+              .transpose(1, 2);
+      return (features * rows).sum(-1, true).sigmoid();
     };
     const auto length = is_causal_ ? positions.query + 1
                                    : at::full({1, 1}, static_cast<double>(tile.span.keys),
@@ -87,7 +97,7 @@ class LocalPrior : public ScoreModifier {
         extent = at::full({1, 1}, fixed_window_, scores.options());
         break;
       case PriorWindow::kLayer:
-        extent = length * share(at::matmul(mean_keys(tile), key_.t()).tanh().to(type), extent_);
+        extent = length * share(projected(mean_keys(tile), key_), extent_);
         break;
       case PriorWindow::kQuery:
         extent = length * share(query, extent_);
@@ -122,11 +132,11 @@ AttentionMaker read_gaussian_attention(config::Section& section) {
   auto form = PriorForm::kDistance;
   auto window = PriorWindow::kQuery;
   double fixed_window = 10;
-  section.read_choice("form", form,
-                      {{"distance", PriorForm::kDistance}, {"local", PriorForm::kLocal}},
-                      {.help = "distance: scores fall with the square of the distance, at a rate "
-                               "that each head learns. local: each query predicts the centre of its "
-                               "window."});
+  section.read_choice(
+      "form", form, {{"distance", PriorForm::kDistance}, {"local", PriorForm::kLocal}},
+      {.help = "distance: scores fall with the square of the distance, at a rate "
+               "that each head learns. local: each query predicts the centre of its "
+               "window."});
   if (form == PriorForm::kLocal || section.is_documenting()) {
     section.read_choice("window_size", window,
                         {{"query", PriorWindow::kQuery},

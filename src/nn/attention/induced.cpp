@@ -12,8 +12,8 @@ namespace weft::nn {
 namespace {
 
 /// Attention through inducing points (arXiv:1810.00825, section 3.1): learned vectors read each
-/// text, and its tokens read what they have found. No positions are used: the result of a token does
-/// not depend on the order of the others.
+/// text, and its tokens read what they have found. No positions are used: the result of a token
+/// does not depend on the order of the others.
 class InducedAttention : public Attention {
  public:
   InducedAttention(const AttentionOptions& options, int64_t points)
@@ -30,7 +30,8 @@ class InducedAttention : public Attention {
     norm_ = register_module("norm", make_layer_norm({.dim = options.dim, .epsilon = 1e-5}));
     query_ = linear("query", options.dim, own, options.has_bias);
     point_key_value_ = linear("point_key_value", options.dim, 2 * shared, options.has_bias);
-    output_ = linear("output", own, options.dim, options.has_output_bias.value_or(options.has_bias));
+    output_ =
+        linear("output", own, options.dim, options.has_output_bias.value_or(options.has_bias));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -41,16 +42,14 @@ class InducedAttention : public Attention {
     const auto points = kernels::Layout::from_offsets(offsets, x.device());
     const auto sequences = points.tokens() / points_count_;
     const auto queries = point_query_->forward(points_.to(x.scalar_type()), context);
-    const auto read = attend({.query = queries.repeat({sequences, 1}),
-                              .key = key_value_->forward(x, context)},
-                             points, context.layout, BlockDropoutSite::kCrossAttentionWeights,
-                             context);
+    const auto read =
+        attend({.query = queries.repeat({sequences, 1}), .key = key_value_->forward(x, context)},
+               points, context.layout, BlockDropoutSite::kCrossAttentionWeights, context);
     const auto found = norm_->forward(points_.to(x.scalar_type()).repeat({sequences, 1}) +
                                       point_output_->forward(read, context));
-    const auto mixed =
-        attend({.query = query_->forward(x, context),
-                .key = point_key_value_->forward(found, context)},
-               context.layout, points, BlockDropoutSite::kAttentionWeights, context);
+    const auto mixed = attend(
+        {.query = query_->forward(x, context), .key = point_key_value_->forward(found, context)},
+        context.layout, points, BlockDropoutSite::kAttentionWeights, context);
     return output_->forward(mixed, context);
   }
 
@@ -84,10 +83,11 @@ class InducedAttention : public Attention {
 
 AttentionMaker read_induced_attention(config::Section& section) {
   int64_t points = 32;
-  section.read("points", points,
-               {.help = "Inducing points: learned vectors through which the tokens of a text attend "
-                        "to each other.",
-                .range = config::between(1, 1 << 16)});
+  section.read(
+      "points", points,
+      {.help = "Inducing points: learned vectors through which the tokens of a text attend "
+               "to each other.",
+       .range = config::between(1, 1 << 16)});
   return [points, section](const AttentionOptions& options) {
     if (options.is_causal) {
       section.fail("type",
@@ -95,8 +95,9 @@ AttentionMaker read_induced_attention(config::Section& section) {
                    "full, window and performer are causal");
     }
     if (options.rotary.theta != 0) {
-      section.fail("type", "found 'induced' with rotary positions, which it cannot use; learned and "
-                           "sinusoidal ones can be used");
+      section.fail("type",
+                   "found 'induced' with rotary positions, which it cannot use; learned and "
+                   "sinusoidal ones can be used");
     }
     return std::make_shared<InducedAttention>(options, points);
   };

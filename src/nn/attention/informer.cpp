@@ -142,10 +142,9 @@ class InformerCore : public AttentionCore {
       at::Tensor measured;
       if (count < length) {
         const auto heads = [&](const at::Tensor& x) {  // (H, l, K)
-          const auto own =
-              x.narrow(0, input.queries.offsets[static_cast<std::size_t>(b)], length)
-                  .to(kernels::accumulate_type(x))
-                  .unflatten(1, {-1, width});
+          const auto own = x.narrow(0, input.queries.offsets[static_cast<std::size_t>(b)], length)
+                               .to(kernels::accumulate_type(x))
+                               .unflatten(1, {-1, width});
           return at::repeat_interleave(own, options_.heads / own.size(1), 1).transpose(0, 1);
         };
         measured = sparsity(heads(rows.query), heads(rows.key), context).cpu().to(at::kDouble);
@@ -175,10 +174,11 @@ class InformerCore : public AttentionCore {
 
 AttentionMaker read_informer_attention(config::Section& section) {
   InformerOptions own;
-  section.read("factor", own.factor,
-               {.help = "factor * ceil(ln(length)) queries attend to the keys, and are chosen by as "
-                        "many sampled keys.",
-                .range = config::between(1, 1024)});
+  section.read(
+      "factor", own.factor,
+      {.help = "factor * ceil(ln(length)) queries attend to the keys, and are chosen by as "
+               "many sampled keys.",
+       .range = config::between(1, 1024)});
   section.read("sample", own.samples,
                {.help = "Choose the queries by a sample of the keys. false: by all of them, which "
                         "takes quadratic time."});
@@ -186,9 +186,10 @@ AttentionMaker read_informer_attention(config::Section& section) {
                {.help = "Seed of the sample.", .range = config::between(0, 1e15)});
   return [own, section](const AttentionOptions& options) {
     if (options.is_causal) {
-      section.fail("type",
-                   "found 'informer' in a causal model: queries are chosen among those of the whole "
-                   "text; full, window and performer are causal");
+      section.fail(
+          "type",
+          "found 'informer' in a causal model: queries are chosen among those of the whole "
+          "text; full, window and performer are causal");
     }
     return std::make_shared<SelfAttention>(
         options, SelfAttentionParts{.core = std::make_shared<InformerCore>(options, own)});

@@ -75,9 +75,9 @@ struct RunningSum {
 
 RunningSum added(const RunningSum& before, const RunningSum& own) {
   const auto top = at::maximum(before.log_scale, own.log_scale);
-  return {.sum = before.sum * (before.log_scale - top).exp() +
-                 own.sum * (own.log_scale - top).exp(),
-          .log_scale = top};
+  return {
+      .sum = before.sum * (before.log_scale - top).exp() + own.sum * (own.log_scale - top).exp(),
+      .log_scale = top};
 }
 
 struct ChunkedInput {
@@ -193,8 +193,8 @@ at::Tensor LinearCore::forward(const CoreInput& input, const ForwardContext& con
   const auto key = map_->key_features(heads(rows.key));
   const auto ones = at::ones({tokens, options_.heads, 1}, value.options());
   const Chunks chunks(layout, value.device());
-  const auto scale =
-      key.log_scale.defined() ? key.log_scale : at::zeros({tokens, options_.heads}, value.options());
+  const auto scale = key.log_scale.defined() ? key.log_scale
+                                             : at::zeros({tokens, options_.heads}, value.options());
   const ChunkedInput in{.query = chunks.split(map_->query_features(heads(rows.query)).values, 0),
                         .key = chunks.split(key.values, 0),
                         .value = chunks.split(at::cat({value, ones}, 2), 0),

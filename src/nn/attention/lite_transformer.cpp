@@ -60,14 +60,17 @@ class TimeConvolution : public torch::nn::Module {
   }
 
   /// kernel (heads, taps), or (N, heads, taps) for each token.
-  at::Tensor convolve(const at::Tensor& x, const at::Tensor& kernel, const ForwardContext& context) {
+  at::Tensor convolve(const at::Tensor& x,
+                      const at::Tensor& kernel,
+                      const ForwardContext& context) {
     const auto& layout = context.layout;
     const auto taps = own_.kernel;
     // Each text behind taps - 1 rows: zeros, or the last rows of an earlier pass.
     std::vector<at::Tensor> pieces;
     std::vector<int64_t> rows;  // of each token, that of its first tap
     auto* const state = context.decoding_state;
-    const auto kept = state == nullptr ? at::Tensor() : state->sequence_tensor(layer_, "convolution");
+    const auto kept =
+        state == nullptr ? at::Tensor() : state->sequence_tensor(layer_, "convolution");
     const auto zeros = at::zeros({taps - 1, x.size(1)}, x.options());
     std::vector<at::Tensor> last;
     int64_t begin = 0;
@@ -165,19 +168,21 @@ class LiteTransformerAttention : public Attention {
 
 AttentionMaker read_lite_transformer_attention(config::Section& section) {
   LiteOptions own;
-  section.read("attention_share", own.attention_share,
-               {.help = "Share of the features that attention mixes; a convolution mixes the others.",
-                .range = config::between(0, 1)});
-  section.read_choice("convolution", own.convolution,
-                      {{"light", Convolution::kLight}, {"dynamic", Convolution::kDynamic}},
-                      {.help = "light: a learned kernel. dynamic: each token predicts its kernel."});
+  section.read(
+      "attention_share", own.attention_share,
+      {.help = "Share of the features that attention mixes; a convolution mixes the others.",
+       .range = config::between(0, 1)});
+  section.read_choice(
+      "convolution", own.convolution,
+      {{"light", Convolution::kLight}, {"dynamic", Convolution::kDynamic}},
+      {.help = "light: a learned kernel. dynamic: each token predicts its kernel."});
   section.read("kernel_size", own.kernel,
                {.help = "Kernel size of the convolution; odd.",
                 .unit = "tokens",
                 .range = config::between(1, 1023)});
-  section.read("kernel_heads", own.kernel_heads,
-               {.help = "Kernels, each for a part of the features.",
-                .range = config::between(1, 1 << 16)});
+  section.read(
+      "kernel_heads", own.kernel_heads,
+      {.help = "Kernels, each for a part of the features.", .range = config::between(1, 1 << 16)});
   if (own.kernel % 2 == 0) {
     section.fail("kernel_size", str_cat("found ", own.kernel, ", allowed are odd numbers"));
   }

@@ -50,10 +50,9 @@ class LongformerAttention : public Attention {
     output_ = register_module(
         "output", Linear(LinearOptions{options.heads * width, options.dim,
                                        options.has_output_bias.value_or(options.has_bias)}));
-    core_ = register_module(
-        "core", std::make_shared<SparseCore>(
-                    options, std::vector<std::shared_ptr<SparsePattern>>{
-                                 std::make_shared<LongformerPattern>(own)}));
+    core_ = register_module("core", std::make_shared<SparseCore>(
+                                        options, std::vector<std::shared_ptr<SparsePattern>>{
+                                                     std::make_shared<LongformerPattern>(own)}));
     global_core_ =
         register_module("global_core", std::make_shared<DenseCore>(options, dense_parts(options)));
   }
@@ -127,13 +126,12 @@ class LongformerAttention : public Attention {
     const auto key =
         context.rng_key(site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights));
     const auto indices = kernels::to_device(rows.indices, x.device());
-    return global_core_->forward({.rows = {.query = all.query.index_select(0, indices),
-                                           .key = all.key,
-                                           .value = all.value},
-                                  .queries = kernels::Layout::from_offsets(rows.offsets, x.device()),
-                                  .keys = context.layout,
-                                  .rng_key = key},
-                                 context);
+    return global_core_->forward(
+        {.rows = {.query = all.query.index_select(0, indices), .key = all.key, .value = all.value},
+         .queries = kernels::Layout::from_offsets(rows.offsets, x.device()),
+         .keys = context.layout,
+         .rng_key = key},
+        context);
   }
 
   AttentionOptions options_;

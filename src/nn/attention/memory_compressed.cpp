@@ -17,9 +17,9 @@ namespace weft::nn {
 namespace {
 
 /// Keys and values of `factor` tokens each, by a convolution with that kernel size and stride in
-/// each head (arXiv:1801.10198, section 4.2.3). The last one of a text may have fewer tokens. Causal
-/// queries see those that are complete, and a key and a value of zero, so that the first ones see
-/// something.
+/// each head (arXiv:1801.10198, section 4.2.3). The last one of a text may have fewer tokens.
+/// Causal queries see those that are complete, and a key and a value of zero, so that the first
+/// ones see something.
 class MemoryCompressedCore : public AttentionCore, public InitialValues {
  public:
   MemoryCompressedCore(const AttentionOptions& options, int64_t factor)
@@ -53,7 +53,8 @@ class MemoryCompressedCore : public AttentionCore, public InitialValues {
       offsets.push_back(std::ssize(sources) / factor_);
       groups->sequences.push_back(b);
       groups->numbers.push_back(0);
-      groups->mask_begins.push_back(options_.is_causal && has_queries ? std::ssize(groups->mask) : -1);
+      groups->mask_begins.push_back(options_.is_causal && has_queries ? std::ssize(groups->mask)
+                                                                      : -1);
       if (options_.is_causal) {
         add_mask(length - input.queries.length(b), input.queries.length(b), chunks + 1,
                  groups->mask);
@@ -118,8 +119,8 @@ class MemoryCompressedCore : public AttentionCore, public InitialValues {
     const auto chunks = kernels::embedding_sum(padded, index, {}, {}, {}, {})
                             .view({-1, factor_, heads, weight.size(2)})
                             .permute({2, 0, 1, 3})
-                            .flatten(2);                                   // (G, M, factor K)
-    const auto products = kernels::batched_product(chunks, weight);       // (G, M, K)
+                            .flatten(2);                             // (G, M, factor K)
+    const auto products = kernels::batched_product(chunks, weight);  // (G, M, K)
     const auto result = products.transpose(0, 1).flatten(1) + bias;
     return is_null.defined() ? result * (1 - is_null).to(result.scalar_type()) : result;
   }

@@ -68,9 +68,10 @@ PatternMaker read_multi_scale_pattern(config::Section& section) {
   for (const auto& text : windows) {
     const auto scale = parse_scale(text);
     if (!scale) {
-      section.fail("windows", str_cat("found '", text,
-                                      "', allowed are a number of tokens from 1 to 1048576, a share "
-                                      "such as 1/8, or all"));
+      section.fail("windows",
+                   str_cat("found '", text,
+                           "', allowed are a number of tokens from 1 to 1048576, a share "
+                           "such as 1/8, or all"));
     }
     has_shares = has_shares || scale->divisor > 1;
     scales.push_back(*scale);

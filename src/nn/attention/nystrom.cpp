@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/flop_counter.h"
+#include "kernels/softmax.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
@@ -129,10 +130,10 @@ class NystromCore : public AttentionCore {
     const auto query_marks = nystrom_product(means, query);
     const auto key_marks = nystrom_product(means, key);
     const auto weights = [](const at::Tensor& q, const at::Tensor& k) {
-      return nystrom_product(q, k.transpose(1, 2)).softmax(-1);
+      return kernels::softmax(nystrom_product(q, k.transpose(1, 2)));
     };
     const auto inverse = iterative_inverse(weights(query_marks, key_marks), own_.iterations);
-    const auto read = nystrom_product(weights(query_marks, key), value);           // (H, m, K)
+    const auto read = nystrom_product(weights(query_marks, key), value);  // (H, m, K)
     auto mixed = nystrom_product(weights(query, key_marks), nystrom_product(inverse, read));
     if (convolution_.defined()) {
       mixed = mixed + convolved(value);
@@ -150,7 +151,8 @@ class NystromCore : public AttentionCore {
     const auto padded = at::constant_pad_nd(value, {0, 0, radius, radius});
     at::Tensor sum;
     for (int64_t tap = 0; tap < own_.convolution; ++tap) {
-      const auto term = padded.narrow(1, tap, value.size(1)) * kernel.select(1, tap).view({-1, 1, 1});
+      const auto term =
+          padded.narrow(1, tap, value.size(1)) * kernel.select(1, tap).view({-1, 1, 1});
       sum = sum.defined() ? sum + term : term;
     }
     return sum;
@@ -169,9 +171,9 @@ AttentionMaker read_nystrom_attention(config::Section& section) {
   section.read("landmarks", own.landmarks,
                {.help = "Landmarks of a text: means of segments of its queries and keys.",
                 .range = config::between(1, 1 << 16)});
-  section.read("iterations", own.iterations,
-               {.help = "Iterations of the approximate pseudo-inverse.",
-                .range = config::between(1, 100)});
+  section.read(
+      "iterations", own.iterations,
+      {.help = "Iterations of the approximate pseudo-inverse.", .range = config::between(1, 100)});
   section.read("convolution", own.convolution,
                {.help = "Kernel size of the convolution of the values that is added; odd. 0: none.",
                 .unit = "tokens",

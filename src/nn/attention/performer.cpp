@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "base/random.h"
+#include "kernels/linear/linear.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/linear_core.h"
 #include "nn/attention/self_attention.h"
@@ -16,8 +17,12 @@ namespace {
 /// elu(x) + 1 (arXiv:2006.16236, equation 7).
 class EluFeatures : public FeatureMap {
  public:
-  Features query_features(const at::Tensor& x) override { return {.values = map(x), .log_scale = {}}; }
-  Features key_features(const at::Tensor& x) override { return {.values = map(x), .log_scale = {}}; }
+  Features query_features(const at::Tensor& x) override {
+    return {.values = map(x), .log_scale = {}};
+  }
+  Features key_features(const at::Tensor& x) override {
+    return {.values = map(x), .log_scale = {}};
+  }
 
  private:
   static at::Tensor map(const at::Tensor& x) { return at::elu(x) + 1; }
@@ -36,7 +41,8 @@ class SoftmaxFeatures : public FeatureMap {
  public:
   SoftmaxFeatures(const AttentionOptions& options, const PerformerOptions& own)
       : own_(own), layer_(options.layer), width_(head_dim(options)), scale_(options.scale) {
-    const auto most = std::lround(static_cast<double>(width_) * std::log(static_cast<double>(width_)));
+    const auto most =
+        std::lround(static_cast<double>(width_) * std::log(static_cast<double>(width_)));
     count_ = own.count.value_or(std::max<int64_t>(1, most));
     projection_ = register_buffer("projection", at::empty({count_, width_}));
     draw(0);
@@ -61,8 +67,9 @@ class SoftmaxFeatures : public FeatureMap {
   at::Tensor log_features(const at::Tensor& x) const {
     const double scale = scale_ != 0.0 ? scale_ : 1.0 / std::sqrt(static_cast<double>(width_));
     const auto scaled = x * std::sqrt(scale);
-    return at::matmul(scaled, projection_.t().to(x.scalar_type())) -
-           scaled.square().sum(2, true) / 2;
+    const auto products =
+        kernels::linear(scaled.flatten(0, 1), projection_.to(x.scalar_type()), {});
+    return products.unflatten(0, {x.size(0), x.size(1)}) - scaled.square().sum(2, true) / 2;
   }
 
   /// The rows of draw `index`, a pure function of seed, layer and index.

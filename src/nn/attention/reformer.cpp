@@ -53,10 +53,10 @@ class ReformerAttention : public Attention {
   ReformerAttention(const AttentionOptions& options, const ReformerOptions& own)
       : options_(options), own_(own), angles_(options) {
     const auto width = head_dim(options);
-    shared_ = register_module("query_key", Linear(LinearOptions{options.dim, options.heads * width,
-                                                                options.has_bias}));
-    value_ = register_module("value", Linear(LinearOptions{options.dim, options.heads * width,
-                                                           options.has_bias}));
+    shared_ = register_module(
+        "query_key", Linear(LinearOptions{options.dim, options.heads * width, options.has_bias}));
+    value_ = register_module(
+        "value", Linear(LinearOptions{options.dim, options.heads * width, options.has_bias}));
     output_ = register_module(
         "output", Linear(LinearOptions{options.heads * width, options.dim,
                                        options.has_output_bias.value_or(options.has_bias)}));
@@ -67,9 +67,9 @@ class ReformerAttention : public Attention {
     auto query = shared_->forward(x, context);
     if (const auto& table = angles_.table(context.layout.position_limit, x.device());
         table.defined()) {
-      query = kernels::apply_rotary(query.unflatten(1, {-1, width}), table,
-                                    context.layout.positions)
-                  .flatten(1);
+      query =
+          kernels::apply_rotary(query.unflatten(1, {-1, width}), table, context.layout.positions)
+              .flatten(1);
     }
     auto key = query;
     auto value = value_->forward(x, context);
@@ -160,8 +160,8 @@ class ReformerAttention : public Attention {
     }
     const auto rows = key.narrow(0, sequence.first_key * options_.heads, count).detach();
     const auto type = kernels::accumulate_type(rows);
-    const auto projected = at::matmul(
-        rows.to(type), directions(buckets, round, context).to(rows.device()).to(type));
+    const auto projected =
+        at::matmul(rows.to(type), directions(buckets, round, context).to(rows.device()).to(type));
     const auto found = at::cat({projected, -projected}, 1).argmax(1).cpu().contiguous();
     const auto* const values = found.data_ptr<int64_t>();
     return {values, values + count};
@@ -227,7 +227,8 @@ class ReformerAttention : public Attention {
           }
         }
         result.alone.push_back(is_alone ? 1.0F : 0.0F);
-        result.rows.query_rows.push_back((sequence.first_query + token - offset) * options_.heads + head);
+        result.rows.query_rows.push_back((sequence.first_query + token - offset) * options_.heads +
+                                         head);
       }
       if (std::ssize(result.rows.query_rows) == queries_before) {
         continue;
@@ -268,8 +269,7 @@ AttentionMaker read_reformer_attention(config::Section& section) {
                {.help = "Chunks of the same bucket that a chunk attends to as well.",
                 .unit = "chunks",
                 .range = config::between(0, 8)});
-  section.read("redraw", own.redraws,
-               {.help = "Other hashes in each step of training."});
+  section.read("redraw", own.redraws, {.help = "Other hashes in each step of training."});
   section.read("seed", own.seed,
                {.help = "Seed of the hashes.", .range = config::between(0, 1e15)});
   if (own.buckets && *own.buckets % 2 != 0) {

@@ -72,11 +72,14 @@ at::Tensor MergedRounds::merged() const {
     return outputs_[0];
   }
   TORCH_CHECK(sums_.size() == outputs_.size(), "several rounds are merged by their sums");
-  const auto shares = at::softmax(at::stack(sums_), 0).unsqueeze(-1);  // (rounds, count, H, 1)
+  // Not at::softmax, whose bits over the first dimension depend on the number of threads.
+  const auto sums = at::stack(sums_);  // (rounds, count, H)
+  const auto terms = (sums - sums.detach().amax({0}, true)).exp();
+  const auto shares = (terms / terms.sum(0)).unsqueeze(-1);
   at::Tensor out;
   for (std::size_t round = 0; round < outputs_.size(); ++round) {
-    const auto own = outputs_[round].unflatten(1, {shares.size(2), -1}) *
-                     shares[static_cast<int64_t>(round)];
+    const auto own =
+        outputs_[round].unflatten(1, {shares.size(2), -1}) * shares[static_cast<int64_t>(round)];
     out = out.defined() ? out + own : own;
   }
   return out.flatten(1).to(outputs_[0].scalar_type());

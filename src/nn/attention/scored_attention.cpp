@@ -1,7 +1,6 @@
-#include "nn/attention/attention_types.h"
-
 #include <string>
 
+#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/score_functions.h"
 #include "nn/attention/self_attention.h"
@@ -12,8 +11,7 @@ AttentionMaker read_scored_attention(config::Section& section) {
   const auto& registry = score_functions();
   std::string name = "additive";
   section.read_name("score", name, registry.names(),
-                    {.help = "Score function of queries and keys.",
-                     .suggests_nearest = true});
+                    {.help = "Score function of queries and keys.", .suggests_nearest = true});
   if (section.is_documenting()) {
     document_components(section, "score", registry);
     return {};

@@ -25,11 +25,11 @@ struct SparseGroupOptions {
   int64_t round = 0;     // of this pattern
 };
 
-/// The queries of a pattern in groups that have most of their keys in common. A query without keys is in none. Keys of `earlier` patterns are left
-/// out.
+/// The queries of a pattern in groups that have most of their keys in common. A query without keys
+/// is in none. Keys of `earlier` patterns are left out.
 RowGroups sparse_groups(const SparsePattern& pattern,
-                           const std::vector<std::shared_ptr<SparsePattern>>& earlier,
-                           const std::vector<SequenceRows>& sequences,
-                           const SparseGroupOptions& options);
+                        const std::vector<std::shared_ptr<SparsePattern>>& earlier,
+                        const std::vector<SequenceRows>& sequences,
+                        const SparseGroupOptions& options);
 
 }  // namespace weft::nn

@@ -13,20 +13,22 @@ namespace weft::nn {
 namespace {
 
 Registry<PatternDefinition>& pattern_registry() {
-  static Registry<PatternDefinition> registry("pattern",
-                                              {{"window", read_window_pattern},
-                                               {"block_local", read_block_local_pattern},
-                                               {"strided", read_strided_pattern},
-                                               {"dilated", read_dilated_pattern},
-                                               {"multi_scale", read_multi_scale_pattern},
-                                               {"big_bird", read_big_bird_pattern},
-                                               {"global", read_global_pattern}});
+  static Registry<PatternDefinition> registry("pattern", {{"window", read_window_pattern},
+                                                          {"block_local", read_block_local_pattern},
+                                                          {"strided", read_strided_pattern},
+                                                          {"dilated", read_dilated_pattern},
+                                                          {"multi_scale", read_multi_scale_pattern},
+                                                          {"big_bird", read_big_bird_pattern},
+                                                          {"global", read_global_pattern}});
   return registry;
 }
 
 }  // namespace
 
-bool SparsePattern::is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const {
+bool SparsePattern::is_visible(const AttentionSpan& span,
+                               int64_t head,
+                               int64_t i,
+                               int64_t j) const {
   std::vector<KeyRange> keys;
   add_keys(span, head, span.offset + i, keys);
   return std::ranges::any_of(keys, [&](const KeyRange& range) {

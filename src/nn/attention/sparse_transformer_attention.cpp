@@ -77,8 +77,8 @@ std::vector<std::shared_ptr<SparsePattern>> patterns_of(const SparseTransformerO
   const auto far = std::make_shared<FarKeys>(own, options.is_causal);
   switch (own.mix) {
     case SparseMix::kHeads:
-      return {std::make_shared<PatternByHead>(
-          std::vector<std::shared_ptr<SparsePattern>>{near, far})};
+      return {
+          std::make_shared<PatternByHead>(std::vector<std::shared_ptr<SparsePattern>>{near, far})};
     case SparseMix::kMerged:
       return {near, far};
     case SparseMix::kLayers:
@@ -94,17 +94,18 @@ std::vector<std::shared_ptr<SparsePattern>> patterns_of(const SparseTransformerO
 
 AttentionMaker read_sparse_transformer_attention(config::Section& section) {
   SparseTransformerOptions own;
-  section.read_choice("mode", own.mode,
-                      {{"strided", SparseMode::kStrided}, {"fixed", SparseMode::kFixed}},
-                      {.help = "strided: a token attends to those at most `stride` away and to every "
-                               "stride-th token. fixed: to its block of `stride` tokens and to the "
-                               "last `summary` tokens of every block."});
-  section.read_choice("mix", own.mix,
-                      {{"heads", SparseMix::kHeads},
-                       {"merged", SparseMix::kMerged},
-                       {"layers", SparseMix::kLayers}},
-                      {.help = "Where the two patterns are: in every other head, both in each head, "
-                               "or in every other layer."});
+  section.read_choice(
+      "mode", own.mode, {{"strided", SparseMode::kStrided}, {"fixed", SparseMode::kFixed}},
+      {.help = "strided: a token attends to those at most `stride` away and to every "
+               "stride-th token. fixed: to its block of `stride` tokens and to the "
+               "last `summary` tokens of every block."});
+  section.read_choice(
+      "mix", own.mix,
+      {{"heads", SparseMix::kHeads},
+       {"merged", SparseMix::kMerged},
+       {"layers", SparseMix::kLayers}},
+      {.help = "Where the two patterns are: in every other head, both in each head, "
+               "or in every other layer."});
   section.read("stride", own.stride,
                {.help = "Near the square root of the length, the cost is lowest.",
                 .unit = "tokens",
@@ -119,8 +120,8 @@ AttentionMaker read_sparse_transformer_attention(config::Section& section) {
     section.fail("summary", "has no effect with `mode: strided`");
   }
   if (own.mode == SparseMode::kFixed && own.summary > own.stride) {
-    section.fail("summary", str_cat("found ", own.summary, ", at most `stride: ", own.stride,
-                                    "` is allowed"));
+    section.fail("summary",
+                 str_cat("found ", own.summary, ", at most `stride: ", own.stride, "` is allowed"));
   }
   return [own](const AttentionOptions& options) {
     return make_sparse_attention(options, patterns_of(own, options));

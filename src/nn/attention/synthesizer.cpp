@@ -8,6 +8,7 @@
 
 #include "base/string_util.h"
 #include "kernels/flop_counter.h"
+#include "kernels/sum.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/score_parts.h"
@@ -124,15 +125,16 @@ class MixedScores : public ScoreFunction {
 
   at::Tensor scores(const AttentionTile& tile) override {
     if (tile.span.keys > length_) {
-      throw UserError(str_cat("attention.length: ", length_, ", but a text has ", tile.span.keys,
-                              " tokens"));
+      throw UserError(
+          str_cat("attention.length: ", length_, ", but a text has ", tile.span.keys, " tokens"));
     }
     const auto type = tile.query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     at::Tensor result;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       auto own = members_[i]->scores(tile).to(type);
       if (mixture_.defined()) {
-        own = own * mixture_.to(type).softmax(0)[static_cast<int64_t>(i)];
+        const auto share = mixture_.to(type).softmax(0).narrow(0, static_cast<int64_t>(i), 1);
+        own = own * kernels::repeat_row(share, own.numel()).view(own.sizes());
       }
       result = result.defined() ? result + own : own;
     }
@@ -151,27 +153,28 @@ using SynthesizerMaker = std::shared_ptr<ScoreFunction> (*)(const AttentionOptio
 const std::vector<std::pair<std::string, SynthesizerMaker>>& synthesizers() {
   static const std::vector<std::pair<std::string, SynthesizerMaker>> kinds{
       {"dense",
-       [](const AttentionOptions& options, const SynthesizerOptions& own)
-           -> std::shared_ptr<ScoreFunction> {
+       [](const AttentionOptions& options,
+          const SynthesizerOptions& own) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<DenseSynthesizer>(options, own.length);
        }},
       {"random",
-       [](const AttentionOptions& options, const SynthesizerOptions& own)
-           -> std::shared_ptr<ScoreFunction> {
+       [](const AttentionOptions& options,
+          const SynthesizerOptions& own) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<RandomSynthesizer>(options, own.length, own.is_trainable);
        }},
       {"factorized_dense",
-       [](const AttentionOptions& options, const SynthesizerOptions& own)
-           -> std::shared_ptr<ScoreFunction> {
+       [](const AttentionOptions& options,
+          const SynthesizerOptions& own) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<FactorisedDenseSynthesizer>(options, own.length);
        }},
       {"factorized_random",
-       [](const AttentionOptions& options, const SynthesizerOptions& own)
-           -> std::shared_ptr<ScoreFunction> {
+       [](const AttentionOptions& options,
+          const SynthesizerOptions& own) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<FactorisedRandomSynthesizer>(options, own);
        }},
-      {"dot", [](const AttentionOptions& options, const SynthesizerOptions& /*own*/)
-                  -> std::shared_ptr<ScoreFunction> {
+      {"dot",
+       [](const AttentionOptions& options,
+          const SynthesizerOptions& /*own*/) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<DotProductScore>(options.scale);
        }}};
   return kinds;
@@ -196,10 +199,12 @@ AttentionMaker read_synthesizer_attention(config::Section& section) {
   std::vector<SynthesizerMaker> makers;
   for (const auto& name : own.kinds) {
     const auto& known = synthesizers();
-    const auto found = std::ranges::find(known, name, &std::pair<std::string, SynthesizerMaker>::first);
+    const auto found =
+        std::ranges::find(known, name, &std::pair<std::string, SynthesizerMaker>::first);
     if (found == known.end()) {
-      section.fail("scores", str_cat("'", name, "' is not one of dense, random, factorized_dense, "
-                                                "factorized_random, dot"));
+      section.fail("scores", str_cat("'", name,
+                                     "' is not one of dense, random, factorized_dense, "
+                                     "factorized_random, dot"));
     }
     makers.push_back(found->second);
   }

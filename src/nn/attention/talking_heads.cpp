@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
+#include "kernels/sum.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
@@ -43,11 +44,12 @@ class TalkingHeads : public ScoreModifier, public InitialValues {
     if (!matrix.defined()) {
       return x;
     }
-    const auto rows = x.flatten(2);  // (G, H, L S)
-    const auto mixed = at::matmul(matrix.t().to(x.scalar_type()), rows).view_as(x);
-    const int64_t flops = 2 * x.numel() * matrix.size(0);
-    kernels::count_with_backward(mixed, flops, 2 * flops);
-    return mixed;
+    const auto heads = x.size(1);
+    const auto by_query = x.transpose(1, 2);  // (G, L, H, S)
+    const auto rows = by_query.reshape({-1, heads, x.size(3)});
+    const auto own = matrix.t().to(x.scalar_type()).flatten();
+    const auto matrices = kernels::repeat_row(own, rows.size(0)).view({-1, heads, heads});
+    return kernels::batched_product(matrices, rows).view(by_query.sizes()).transpose(1, 2);
   }
 
   at::Tensor before_;

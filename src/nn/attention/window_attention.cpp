@@ -10,8 +10,9 @@ namespace weft::nn {
 namespace {
 
 constexpr config::KeySpec kWindow{
-    .help = "Tokens around each token that it attends to, half of them on each side; in causal "
-            "models itself and the tokens before it.",
+    .help =
+        "Tokens around each token that it attends to, half of them on each side; in causal "
+        "models itself and the tokens before it.",
     .unit = "tokens",
     .range = config::between(1, 1 << 20)};
 
@@ -39,8 +40,7 @@ AttentionMaker window_attention(int64_t window) {
   return [window](const AttentionOptions& options) {
     TORCH_CHECK(window > 0, "found a window of ", window, " tokens, at least 1 is needed");
     auto parts = dense_parts(options);
-    parts.patterns.push_back(
-        std::make_shared<WindowPattern>(radius_of(window, options.is_causal)));
+    parts.patterns.push_back(std::make_shared<WindowPattern>(radius_of(window, options.is_causal)));
     return std::make_shared<SelfAttention>(
         options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
   };

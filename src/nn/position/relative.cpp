@@ -6,6 +6,8 @@
 #include <ATen/ATen.h>
 
 #include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
+#include "kernels/sum.h"
 #include "nn/attention/attention_parts.h"
 
 namespace weft::nn {
@@ -24,12 +26,19 @@ at::Tensor distances_of(const AttentionTile& tile) {
   return at::arange(tile.span.keys, options) - query;
 }
 
-/// x (G, H, L, K) by table (K, R) or (H, K, R), counted
+/// The last dimension of x (G, H, L, K) by table (R, K) -> (G, H, L, R)
 at::Tensor by_distance(const at::Tensor& x, const at::Tensor& table) {
-  const auto y = at::matmul(x, table.to(x.scalar_type()));
-  const int64_t flops = 2 * y.numel() * x.size(-1);
-  kernels::count_with_backward(y, flops, 2 * flops);
-  return y;
+  auto sizes = x.sizes().vec();
+  const auto rows = kernels::linear(x.reshape({-1, x.size(-1)}), table.to(x.scalar_type()), {});
+  sizes.back() = rows.size(1);
+  return rows.view(sizes);
+}
+
+/// A vector of each head (H, K) for each row of x (G, H, L, K).
+at::Tensor for_each_row(const at::Tensor& vectors, const at::Tensor& x) {
+  return kernels::repeat_row(vectors.flatten(), x.size(0) * x.size(2))
+      .view({x.size(0), x.size(2), x.size(1), x.size(3)})
+      .transpose(1, 2);
 }
 
 /// For each pair the column of x (G, H, L, R) that `columns` (L, S) names.
@@ -49,7 +58,7 @@ class ShawPositions : public ScoreModifier {
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const auto products = by_distance(tile.query, keys_.t());  // (G, H, L, 2 clip + 1)
+    const auto products = by_distance(tile.query, keys_);  // (G, H, L, 2 clip + 1)
     return scores + gather_columns(products, columns_of(tile)).to(scores.scalar_type()) * scale_;
   }
   at::Tensor values(const at::Tensor& weights, const AttentionTile& tile) override {
@@ -60,7 +69,7 @@ class ShawPositions : public ScoreModifier {
     auto sizes = weights.sizes().vec();
     sizes.back() = values_.size(0);
     const auto sums = at::zeros(sizes, weights.options()).scatter_add(3, columns, weights);
-    return by_distance(sums, values_);
+    return by_distance(sums, values_.t().contiguous());
   }
 
  private:
@@ -81,21 +90,25 @@ class TransformerXlPositions : public ScoreModifier {
     const auto width = head_dim(options);
     content_bias_ = register_parameter("content_bias", at::empty({options.heads, width}));
     position_bias_ = register_parameter("position_bias", at::empty({options.heads, width}));
-    projection_ =
-        register_parameter("projection", at::empty({options.heads * width, options.dim}));
+    projection_ = register_parameter("projection", at::empty({options.heads * width, options.dim}));
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
     const auto type = scores.scalar_type();
-    const auto content = at::matmul(content_bias_.to(type).unsqueeze(1),
-                                    tile.key.to(type).transpose(2, 3));  // (G, H, 1, S)
+    const auto key = tile.key.to(type);
+    const auto content =
+        (key * for_each_row(content_bias_.to(type), key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     const auto reach = std::max(tile.span.keys, tile.span.offset + tile.span.queries);
-    const auto sinusoids = sinusoids_of(reach, scores.options());         // (2 reach - 1, D)
-    const auto rows = at::matmul(sinusoids, projection_.t().to(type));    // (2 reach - 1, H K)
-    const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});
-    const auto query = tile.query.to(type) + position_bias_.to(type).unsqueeze(1);
+    const auto sinusoids = sinusoids_of(reach, scores.options());  // (2 reach - 1, D)
+    const auto rows = kernels::linear(sinusoids, projection_.to(type), {});
+    const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});  // (H, K, R)
+    const auto own = tile.query.to(type);
+    const auto query = own + for_each_row(position_bias_.to(type), own);
+    const auto products = at::matmul(query, table);  // (G, H, L, R)
+    const int64_t flops = 2 * products.numel() * query.size(-1);
+    kernels::count_with_backward(products, flops, 2 * flops);
     const auto columns = reach - 1 - distances_of(tile);  // of query position - key position
-    const auto positions = gather_columns(by_distance(query, table), columns);
+    const auto positions = gather_columns(products, columns);
     return scores + (content + positions) * scale_;
   }
 

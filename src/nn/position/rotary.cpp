@@ -23,8 +23,7 @@ PositionMaker rotary_position(const RotaryPositionOptions& rotary) {
 PositionMaker read_rotary_position(config::Section& section) {
   RotaryPositionOptions rotary;
   section.read("rope_theta", rotary.theta,
-               {.help = "Base of the RoPE wavelengths (theta).",
-                .range = config::above(1)});
+               {.help = "Base of the RoPE wavelengths (theta).", .range = config::above(1)});
   section.read("partial_rotary_factor", rotary.partial_factor,
                {.help = "Fraction of the features of each head that are rotated.",
                 .range = {.min = 0, .max = 1, .is_min_exclusive = true}});

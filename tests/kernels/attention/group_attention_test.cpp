@@ -66,7 +66,8 @@ class GroupAttention : public comparison::EveryVariant {
           return joined(partial_attention(input(in), queries, keys, settings, kGroupKey));
         },
         [&](const auto& in) {
-          return joined(reference::partial_attention(input(in), queries, keys, settings, kGroupKey));
+          return joined(
+              reference::partial_attention(input(in), queries, keys, settings, kGroupKey));
         },
         inputs, type());
   }
@@ -89,17 +90,17 @@ TEST(AttentionGroups, MergedPartsAreTheWhole) {
   const auto queries = layout_of({9});
   const AttentionSettings settings{.heads = 2};
   const auto part = [&](int64_t begin, int64_t end) {
-    return partial_attention({.query = query,
-                              .key = key.slice(0, begin, end),
-                              .value = value.slice(0, begin, end)},
-                             queries, layout_of({end - begin}), settings, {});
+    return partial_attention(
+        {.query = query, .key = key.slice(0, begin, end), .value = value.slice(0, begin, end)},
+        queries, layout_of({end - begin}), settings, {});
   };
   const auto first = part(0, 13);
   const auto second = part(13, 20);
   const auto shares = at::softmax(at::stack({first.lse, second.lse}), 0).unsqueeze(-1);
-  const auto merged = first.out.view({9, 2, 16}) * shares[0] + second.out.view({9, 2, 16}) * shares[1];
-  const auto whole =
-      attention({.query = query, .key = key, .value = value}, queries, layout_of({20}), settings, {});
+  const auto merged =
+      first.out.view({9, 2, 16}) * shares[0] + second.out.view({9, 2, 16}) * shares[1];
+  const auto whole = attention({.query = query, .key = key, .value = value}, queries,
+                               layout_of({20}), settings, {});
   EXPECT_TRUE(at::allclose(merged.flatten(1), whole, 0, 1e-6));
 }
 

@@ -24,7 +24,8 @@ constexpr int64_t kLimitDim = 32;
 constexpr int64_t kLimitHeads = 4;
 
 AttentionOptions limit_options(bool is_causal, int64_t layer = 0) {
-  return {.dim = kLimitDim, .heads = kLimitHeads, .layer = layer, .is_causal = is_causal, .dropout = 0};
+  return {
+      .dim = kLimitDim, .heads = kLimitHeads, .layer = layer, .is_causal = is_causal, .dropout = 0};
 }
 
 at::Tensor limit_tokens(int64_t count, at::ScalarType type = at::kFloat) {
@@ -60,9 +61,9 @@ void expect_equal_types(const std::string& keys,
 TEST(AttentionLimits, PatternsThatShowAllAreFull) {
   for (const bool is_causal : {false, true}) {
     for (const std::string keys :
-         {"type: block_local, block: 64",
-          "type: strided, stride: 1", "type: dilated, window: 130, dilation: [1]",
-          "type: multi_scale, windows: [all]", "type: multi_scale, windows: [130, 1000]",
+         {"type: block_local, block: 64", "type: strided, stride: 1",
+          "type: dilated, window: 130, dilation: [1]", "type: multi_scale, windows: [all]",
+          "type: multi_scale, windows: [130, 1000]",
           "type: sparse_transformer, mix: merged, stride: 64",
           "type: hybrid, patterns: [{type: window, window: 3}, {type: strided, stride: 1}]",
           "type: hybrid, patterns: [{type: global, tokens: 64}]"}) {
@@ -143,10 +144,11 @@ TEST(GaussianAttention, FollowsItsFormula) {
 // Zero vectors predict the middle of the text, (l / 2), and half of it as the window.
 TEST(GaussianAttention, CentresLocalWindowsOnTheMiddle) {
   const auto layer = test::attention_layer("type: gaussian, form: local", limit_options(false));
-  test::set_parameters(*layer, {{"core.prior.centre", at::zeros({kLimitHeads, kLimitDim / kLimitHeads})},
-                                {"core.prior.extent", at::zeros({kLimitHeads, kLimitDim / kLimitHeads})},
-                                {"qkv.weight", at::zeros({3 * kLimitDim, kLimitDim})},
-                                {"qkv.bias", at::zeros({3 * kLimitDim})}});
+  test::set_parameters(*layer,
+                       {{"core.prior.centre", at::zeros({kLimitHeads, kLimitDim / kLimitHeads})},
+                        {"core.prior.extent", at::zeros({kLimitHeads, kLimitDim / kLimitHeads})},
+                        {"qkv.weight", at::zeros({3 * kLimitDim, kLimitDim})},
+                        {"qkv.bias", at::zeros({3 * kLimitDim})}});
   const auto found = layer->weights(limit_tokens(3), test::context_of({0, 3}))[0];
   const double sigma = 1.5 / 2;
   const auto distance = at::tensor({-1.5, -0.5, 0.5}, at::kDouble);
@@ -213,8 +215,8 @@ TEST(Synthesizer, RandomScoresDoNotDependOnTheTokens) {
 }
 
 TEST(Synthesizer, FactorizedScoresAreTheirFormulas) {
-  const auto layer = test::attention_layer("type: synthesizer, scores: [factorized_dense], length: 7",
-                                           limit_options(false));
+  const auto layer = test::attention_layer(
+      "type: synthesizer, scores: [factorized_dense], length: 7", limit_options(false));
   const auto parameters = layer->named_parameters();
   const auto x = limit_tokens(7);
   const auto weights = layer->weights(x, test::context_of({0, 7}))[0];
@@ -269,8 +271,8 @@ TEST(PerformerAttention, FeaturesEstimateTheExponential) {
           "type: performer, " + keys + ", seed: " + std::to_string(draw), limit_options(false));
       const auto full = test::attention_layer("type: full", limit_options(false));
       for (const auto& attention : {layer, full}) {
-        test::set_parameters(
-            *attention, {{"qkv.weight", weight}, {"qkv.bias", at::zeros({3 * kLimitDim})}});
+        test::set_parameters(*attention,
+                             {{"qkv.weight", weight}, {"qkv.bias", at::zeros({3 * kLimitDim})}});
       }
       const auto context = test::context_of({0, 40});
       const auto expected = full->weights(x, context)[0];
@@ -353,8 +355,10 @@ TEST(InformerAttention, OtherQueriesHaveTheMeanValue) {
   const auto layer =
       test::attention_layer("type: informer, factor: 1, sample: false", limit_options(false));
   const auto full = test::attention_layer("type: full", limit_options(false));
-  test::set_parameters(*layer, {{"output.weight", at::eye(kLimitDim)}, {"output.bias", at::zeros({kLimitDim})}});
-  test::set_parameters(*full, {{"output.weight", at::eye(kLimitDim)}, {"output.bias", at::zeros({kLimitDim})}});
+  test::set_parameters(
+      *layer, {{"output.weight", at::eye(kLimitDim)}, {"output.bias", at::zeros({kLimitDim})}});
+  test::set_parameters(
+      *full, {{"output.weight", at::eye(kLimitDim)}, {"output.bias", at::zeros({kLimitDim})}});
   const auto x = limit_tokens(50);
   const auto context = test::context_of({0, 50});
   const auto parameters = layer->named_parameters();
@@ -402,7 +406,8 @@ TEST(LongformerAttention, InItsLimitsIsFull) {
 // A factor of 1 with identity kernels: every token has its own key. Causal queries also see a zero
 // key, so only the others are full attention.
 TEST(MemoryCompressedAttention, WithoutCompressionIsFull) {
-  const auto layer = test::attention_layer("type: memory_compressed, compression: 1", limit_options(false));
+  const auto layer =
+      test::attention_layer("type: memory_compressed, compression: 1", limit_options(false));
   const auto identity = at::eye(kLimitDim / kLimitHeads).expand({kLimitHeads, -1, -1}).contiguous();
   test::set_parameters(*layer, {{"core.key", identity},
                                 {"core.value", identity},
@@ -423,15 +428,15 @@ TEST(MemoryCompressedAttention, WithoutCompressionIsFull) {
 TEST(MemoryCompressedAttention, CausalQueriesSeeCompleteChunks) {
   const auto layer =
       test::attention_layer("type: memory_compressed, compression: 2", limit_options(true));
-  const auto half = at::eye(kLimitDim / kLimitHeads).div(2).repeat({2, 1}).expand({kLimitHeads, -1, -1});
-  test::set_parameters(
-      *layer, {{"core.value", half.contiguous()},
-               {"core.value_bias", at::zeros({kLimitDim})},
-               {"qkv.weight", at::cat({at::zeros({kLimitDim, kLimitDim}), at::eye(kLimitDim),
-                                       at::eye(kLimitDim)})},
-               {"qkv.bias", at::zeros({3 * kLimitDim})},
-               {"output.weight", at::eye(kLimitDim)},
-               {"output.bias", at::zeros({kLimitDim})}});
+  const auto half =
+      at::eye(kLimitDim / kLimitHeads).div(2).repeat({2, 1}).expand({kLimitHeads, -1, -1});
+  test::set_parameters(*layer, {{"core.value", half.contiguous()},
+                                {"core.value_bias", at::zeros({kLimitDim})},
+                                {"qkv.weight", at::cat({at::zeros({kLimitDim, kLimitDim}),
+                                                        at::eye(kLimitDim), at::eye(kLimitDim)})},
+                                {"qkv.bias", at::zeros({3 * kLimitDim})},
+                                {"output.weight", at::eye(kLimitDim)},
+                                {"output.bias", at::zeros({kLimitDim})}});
   const auto x = limit_tokens(5);
   const auto y = layer->forward(x, test::context_of({0, 5}));
   const auto first = (x[0] + x[1]) / 2;
@@ -473,7 +478,8 @@ TEST(InducedAttention, FollowsItsFormula) {
   const auto read = attend(linear("point_query", points), linear("key_value", x));
   const auto found = at::layer_norm(points + linear("point_output", read), {kLimitDim},
                                     parameters["norm.weight"], parameters["norm.bias"], 1e-5);
-  const auto expected = linear("output", attend(linear("query", x), linear("point_key_value", found)));
+  const auto expected =
+      linear("output", attend(linear("query", x), linear("point_key_value", found)));
   EXPECT_TRUE(test::near(layer->forward(x, test::context_of({0, 6})), expected));
 }
 
@@ -531,7 +537,8 @@ TEST(LiteTransformerAttention, ConvolvesWithinTheKernel) {
   const auto parameters = layer->named_parameters();
   const auto x = limit_tokens(4);
   const auto gated = at::glu(
-      at::linear(x, parameters["convolution.input.weight"], parameters["convolution.input.bias"]), 1);
+      at::linear(x, parameters["convolution.input.weight"], parameters["convolution.input.bias"]),
+      1);
   EXPECT_TRUE(test::near(layer->forward(x, test::context_of({0, 4})),
                          at::linear(gated, parameters["convolution.output.weight"],
                                     parameters["convolution.output.bias"])));
@@ -556,9 +563,7 @@ std::vector<PatternCase> pattern_cases() {
          return i / size == j / size;
        }},
       {"type: block_local, block: 6, shift_heads: true", false,
-       [](auto l, auto head, auto i, auto j) {
-         return j / 6 == (i / 6 + head) % ((l + 5) / 6);
-       }},
+       [](auto l, auto head, auto i, auto j) { return j / 6 == (i / 6 + head) % ((l + 5) / 6); }},
       {"type: strided, stride: 6", true,
        [](auto, auto, auto i, auto j) { return j <= i && (i - j) % 6 == 0; }},
       {"type: strided", false,
@@ -645,9 +650,9 @@ TEST(SparseTransformerAttention, TwoLayersConnectAllEarlierPairs) {
   for (const std::string mode : {"strided", "fixed, summary: 1"}) {
     for (const int64_t length : {60, 61, 64}) {
       for (const std::string stride : {"7", "8"}) {
-        const auto relation = relation_of("type: sparse_transformer, mix: merged, mode: " +
-                                              mode + ", stride: " + stride,
-                                          true, length);
+        const auto relation = relation_of(
+            "type: sparse_transformer, mix: merged, mode: " + mode + ", stride: " + stride, true,
+            length);
         EXPECT_TRUE(at::equal(reached(relation, 2), at::ones({length, length}).tril()))
             << mode << " " << stride << " " << length;
       }
@@ -680,8 +685,8 @@ TEST(BigBirdAttention, RandomBlocksShortenThePaths) {
 }
 
 TEST(AttentionTypeKeys, RefuseWhatIsNotCausal) {
-  for (const std::string type : {"big_bird", "longformer", "linformer", "nystrom", "informer", "induced",
-                                 "clustered"}) {
+  for (const std::string type :
+       {"big_bird", "longformer", "linformer", "nystrom", "informer", "induced", "clustered"}) {
     const auto message = test::message_of<config::Error>([&] {
       test::attention_choice("type: " + type + (type == "linformer" ? ", length: 9" : ""))
           .make(limit_options(true));
@@ -722,8 +727,7 @@ TEST(AttentionTypeKeys, RefuseBadKeys) {
       {"type: lite_transformer, kernel_size: 4", "kernel_size: found 4"},
       {"type: gaussian, window_size: layer", "window_size"}};
   for (const auto& [keys, expected] : cases) {
-    const auto message =
-        test::message_of<config::Error>([&] { test::attention_choice(keys); });
+    const auto message = test::message_of<config::Error>([&] { test::attention_choice(keys); });
     EXPECT_NE(message.find(expected), std::string::npos) << keys << ": " << message;
   }
 }

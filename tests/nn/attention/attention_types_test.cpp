@@ -1,15 +1,15 @@
-#include "nn/attention/attention.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "config/section.h"
 #include "kernels/flop_counter.h"
+#include "nn/attention/attention.h"
 #include "nn/decoding_state.h"
 #include "support/attention.h"
 #include "support/config.h"
@@ -140,8 +140,7 @@ TEST_P(AttentionType, ALoneTokenIsItsOwnValue) {
   const auto parameters = layer->named_parameters();
   const auto value =
       at::linear(x, parameters["qkv.weight"], parameters["qkv.bias"]).slice(1, 2 * kTypeDim);
-  const auto expected =
-      at::linear(value, parameters["output.weight"], parameters["output.bias"]);
+  const auto expected = at::linear(value, parameters["output.weight"], parameters["output.bias"]);
   EXPECT_TRUE(test::near(layer->forward(x, context_of_lengths({1})), expected));
 }
 
@@ -159,14 +158,16 @@ TEST_P(AttentionType, TheFutureIsInvisible) {
       auto edited = x.clone();
       edited.select(0, edited_token).mul_(4).add_(1);
       const auto after = layer->forward(edited, context);
-      EXPECT_TRUE(test::near(after.slice(0, 0, edited_token), before.slice(0, 0, edited_token), 1e-6))
+      EXPECT_TRUE(
+          test::near(after.slice(0, 0, edited_token), before.slice(0, 0, edited_token), 1e-6))
           << edited_token << " of " << length;
       EXPECT_TRUE(GetParam().is_discrete ||
                   !test::near(after[edited_token], before[edited_token], 1e-6));
     }
     // Nor does the length of a text change what is before its end.
-    EXPECT_TRUE(test::near(layer->forward(x.slice(0, 0, length / 2), context_of_lengths({length / 2})),
-                           before.slice(0, 0, length / 2), 2e-6));
+    EXPECT_TRUE(
+        test::near(layer->forward(x.slice(0, 0, length / 2), context_of_lengths({length / 2})),
+                   before.slice(0, 0, length / 2), 2e-6));
   }
 }
 
@@ -183,10 +184,12 @@ TEST_P(AttentionType, DecodesWhatOnePassComputes) {
   context.decoding_state = &state;
   const auto pass = [&](int64_t first, int64_t count) {
     context.layout = state.begin_step({count, count}, at::kCPU);
-    const auto rows = at::cat({x.slice(0, first, first + count), x.slice(0, 70 + first, 70 + first + count)});
+    const auto rows =
+        at::cat({x.slice(0, first, first + count), x.slice(0, 70 + first, 70 + first + count)});
     const auto y = layer->forward(rows, context);
     EXPECT_TRUE(test::near(y.slice(0, 0, count), whole.slice(0, first, first + count))) << first;
-    EXPECT_TRUE(test::near(y.slice(0, count), whole.slice(0, 70 + first, 70 + first + count))) << first;
+    EXPECT_TRUE(test::near(y.slice(0, count), whole.slice(0, 70 + first, 70 + first + count)))
+        << first;
   };
   pass(0, 33);
   for (int64_t token = 33; token < 40; ++token) {
@@ -259,6 +262,37 @@ TEST_P(AttentionType, DropoutIsAFunctionOfTheStep) {
   EXPECT_TRUE(test::near(layer->forward(x.slice(0, 33), second_half), first.slice(0, 33), 2e-6));
   context.step = 6;
   EXPECT_FALSE(test::near(first, layer->forward(x, context), 1e-3));
+}
+
+TEST_P(AttentionType, ThreadsChangeNoBit) {
+  auto options = options_of(GetParam());
+  options.dropout = 0.2;
+  const auto layer = layer_of(GetParam(), options);
+  auto context = context_of_lengths({150, 33, 7, 64, 400});
+  context.is_training = true;
+  const auto x = tokens(context.layout.tokens());
+  const auto weights = x.cos();
+  const auto results_with = [&](int threads) {
+    const int before = at::get_num_threads();
+    at::set_num_threads(threads);
+    const auto leaf = x.clone().requires_grad_();
+    const auto y = layer->forward(leaf, context);
+    auto inputs = layer->parameters();
+    inputs.push_back(leaf);
+    auto results = torch::autograd::grad({y}, inputs, {weights}, false, false, true);
+    results.push_back(y.detach());
+    at::set_num_threads(before);
+    return results;
+  };
+  const auto expected = results_with(1);
+  for (const int threads : {2, 5}) {
+    const auto found = results_with(threads);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const bool is_equal =
+          found[i].defined() ? at::equal(found[i], expected[i]) : !expected[i].defined();
+      EXPECT_TRUE(is_equal) << threads << " threads, result " << i << " of " << found.size();
+    }
+  }
 }
 
 TEST_P(AttentionType, ItsKeysAreStored) {
@@ -342,17 +376,17 @@ const std::vector<TypeCase> kTypes{
      "type: hybrid, patterns: [{type: window, window: 4}, {type: strided, stride: 5}, {type: "
      "global, tokens: 2}]"},
     {"hybrid_heads",
-     "type: hybrid, combine: heads, patterns: [{type: window, window: 4}, {type: strided, stride: 5}]"},
+     "type: hybrid, combine: heads, patterns: [{type: window, window: 4}, {type: strided, stride: "
+     "5}]"},
     {"hybrid_causal",
      "type: hybrid, patterns: [{type: window, window: 4}, {type: dilated, window: 5, dilation: [2, "
      "3]}, {type: global, tokens: 2}]",
      true},
 };
 
-INSTANTIATE_TEST_SUITE_P(Types,
-                         AttentionType,
-                         ::testing::ValuesIn(kTypes),
-                         [](const auto& type) { return type.param.name; });
+INSTANTIATE_TEST_SUITE_P(Types, AttentionType, ::testing::ValuesIn(kTypes), [](const auto& type) {
+  return type.param.name;
+});
 
 TEST(AttentionTypes, AreAllTested) {
   std::set<std::string> tested;

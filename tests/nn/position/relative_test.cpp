@@ -109,7 +109,8 @@ TEST(TransformerXlPositions, FollowTheirFormula) {
 // Only distances count: a window has the same weights wherever it is in the text.
 TEST(RelativePositions, DoNotChangeWithTheShift) {
   for (const std::string type : {"shaw", "transformer_xl"}) {
-    const auto layer = test::attention_layer("type: window, window: 3", options_with(type, {}, true));
+    const auto layer =
+        test::attention_layer("type: window, window: 3", options_with(type, {}, true));
     const auto x = at::cat({relative_tokens(6), relative_tokens(6)});
     const auto y = layer->forward(x, test::context_of({0, 12}));
     EXPECT_TRUE(test::near(y.slice(0, 8), y.slice(0, 2, 6))) << type;
