@@ -12,7 +12,7 @@ using torch::autograd::variable_list;
 class Softmax : public torch::autograd::Function<Softmax> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
-    const auto weights = at::softmax(x, -1);
+    auto weights = at::softmax(x, -1);
     context->save_for_backward({weights});
     return weights;
   }

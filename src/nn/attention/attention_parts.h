@@ -25,6 +25,7 @@ struct AttentionSpan {
   int64_t offset = 0;   // of query 0 among the keys: how many a KV cache had before
   int64_t prefix = 0;   // leading keys that causal queries see too (arXiv:1910.10683)
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false positive for defaulted comparisons.
   auto operator<=>(const AttentionSpan&) const = default;
 };
 
@@ -51,6 +52,7 @@ class AttentionPart : public torch::nn::Module {
  public:
   /// Adds what the kernels need to compute this part. nullopt if they cannot: then the whole layer
   /// is computed in plain LibTorch.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): parts that the kernels know change it.
   virtual std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings /*settings*/,
                                                           const ForwardContext& /*context*/) const {
     return std::nullopt;

@@ -62,8 +62,8 @@ DenseParts dense_parts(const AttentionOptions& options) {
   return parts;
 }
 
-DenseCore::DenseCore(const AttentionOptions& options, DenseParts parts)
-    : options_(options), parts_(std::move(parts)) {
+DenseCore::DenseCore(AttentionOptions options, DenseParts parts)
+    : options_(std::move(options)), parts_(std::move(parts)) {
   register_module("score", parts_.score);
   for (const auto& [name, modifier] : parts_.modifiers) {
     register_module(name, modifier);

@@ -29,7 +29,7 @@ DenseParts dense_parts(const AttentionOptions& options);
 /// in memory. Both drop the same weights on the CPU.
 class DenseCore : public AttentionCore {
  public:
-  DenseCore(const AttentionOptions& options, DenseParts parts);
+  DenseCore(AttentionOptions options, DenseParts parts);
 
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override;
   std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context) override;

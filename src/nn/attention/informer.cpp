@@ -35,8 +35,8 @@ struct HeadOfSequence {
 /// measured on a sample of the keys.
 class InformerCore : public AttentionCore {
  public:
-  InformerCore(const AttentionOptions& options, const InformerOptions& own)
-      : options_(options), own_(own) {}
+  InformerCore(AttentionOptions options, const InformerOptions& own)
+      : options_(std::move(options)), own_(own) {}
 
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override {
     const auto rows = separated(input, options_);

@@ -61,7 +61,7 @@ struct Chunks {
 
 /// a (..., N, K) by b (..., K, F), counted
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  const auto y = at::matmul(a, b);
+  auto y = at::matmul(a, b);
   const int64_t flops = 2 * y.numel() * a.size(-1);
   kernels::count_with_backward(y, flops, 2 * flops);
   return y;
@@ -161,8 +161,8 @@ at::Tensor attend_all(const ChunkedInput& in, const std::vector<int64_t>& counts
 
 }  // namespace
 
-LinearCore::LinearCore(const AttentionOptions& options, std::shared_ptr<FeatureMap> map)
-    : options_(options), map_(std::move(map)) {
+LinearCore::LinearCore(AttentionOptions options, std::shared_ptr<FeatureMap> map)
+    : options_(std::move(options)), map_(std::move(map)) {
   register_module("features", map_);
 }
 

@@ -29,7 +29,7 @@ class FeatureMap : public torch::nn::Module {
 /// change earlier outputs.
 class LinearCore : public AttentionCore {
  public:
-  LinearCore(const AttentionOptions& options, std::shared_ptr<FeatureMap> map);
+  LinearCore(AttentionOptions options, std::shared_ptr<FeatureMap> map);
 
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override;
   std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context) override;

@@ -25,7 +25,7 @@ struct NystromOptions {
 };
 
 at::Tensor nystrom_product(const at::Tensor& a, const at::Tensor& b) {
-  const auto y = at::matmul(a, b);
+  auto y = at::matmul(a, b);
   const int64_t flops = 2 * y.numel() * a.size(-1);
   kernels::count_with_backward(y, flops, 2 * flops);
   return y;

@@ -100,7 +100,7 @@ class SoftmaxFeatures : public FeatureMap {
 
   /// Gram-Schmidt, whose result is uniformly distributed; the factor of a QR decomposition is not
   /// without the signs of R.
-  static void orthogonalize(at::Tensor rows) {
+  static void orthogonalize(const at::Tensor& rows) {
     for (int64_t i = 0; i < rows.size(0); ++i) {
       auto row = rows[i];
       for (int64_t j = 0; j < i; ++j) {

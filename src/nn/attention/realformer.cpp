@@ -26,7 +26,7 @@ class ResidualScores : public ScoreModifier {
           "train.gradient_checkpointing: layers does not keep");
     }
     auto& before = context.score_chain->scores(tile.span);
-    const auto sum = before.defined() ? scores + before : scores;
+    auto sum = before.defined() ? scores + before : scores;
     before = is_detached_ ? sum.detach() : sum;
     return sum;
   }

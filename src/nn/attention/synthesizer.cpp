@@ -27,7 +27,7 @@ struct SynthesizerOptions {
 
 /// (G, H, L, K) by (H, K, F) -> (G, H, L, F)
 at::Tensor by_head(const at::Tensor& x, const at::Tensor& weight) {
-  const auto y = at::matmul(x, weight.to(x.scalar_type()));
+  auto y = at::matmul(x, weight.to(x.scalar_type()));
   const int64_t flops = 2 * y.numel() * x.size(-1);
   kernels::count_with_backward(y, flops, 2 * flops);
   return y;
@@ -151,7 +151,7 @@ using SynthesizerMaker = std::shared_ptr<ScoreFunction> (*)(const AttentionOptio
                                                             const SynthesizerOptions&);
 
 const std::vector<std::pair<std::string, SynthesizerMaker>>& synthesizers() {
-  static const std::vector<std::pair<std::string, SynthesizerMaker>> kinds{
+  static const std::vector<std::pair<std::string, SynthesizerMaker>> kKinds{
       {"dense",
        [](const AttentionOptions& options,
           const SynthesizerOptions& own) -> std::shared_ptr<ScoreFunction> {
@@ -177,7 +177,7 @@ const std::vector<std::pair<std::string, SynthesizerMaker>>& synthesizers() {
           const SynthesizerOptions& /*own*/) -> std::shared_ptr<ScoreFunction> {
          return std::make_shared<DotProductScore>(options.scale);
        }}};
-  return kinds;
+  return kKinds;
 }
 
 }  // namespace
