@@ -10,8 +10,8 @@
 #include "config/section.h"
 #include "kernels/flop_counter.h"
 #include "nn/attention/attention.h"
+#include "nn/attention/attention_layers.h"
 #include "nn/decoding_state.h"
-#include "support/attention.h"
 #include "support/config.h"
 #include "support/context.h"
 #include "support/tensors.h"
@@ -32,28 +32,12 @@ struct TypeCase {
 
 void PrintTo(const TypeCase& type, std::ostream* out) { *out << type.keys; }
 
-constexpr int64_t kTypeDim = 32;
-
 AttentionOptions options_of(const TypeCase& type) {
-  return {.dim = kTypeDim, .heads = 4, .layer = 1, .is_causal = type.is_causal, .dropout = 0};
-}
-
-std::shared_ptr<Attention> layer_of(const TypeCase& type, AttentionOptions options) {
-  auto layer = test::attention_choice(type.keys).make(options);
-  test::fill_parameters(*layer);
-  return layer;
+  return test::attention_options(type.is_causal, /*layer=*/1);
 }
 
 std::shared_ptr<Attention> layer_of(const TypeCase& type) {
-  return layer_of(type, options_of(type));
-}
-
-at::Tensor tokens(int64_t count, double phase = 0) {
-  return (at::arange(count * kTypeDim, at::kDouble) * 1.7 + phase)
-      .sin()
-      .add(at::arange(count * kTypeDim, at::kDouble).mul(0.37).cos())
-      .view({count, kTypeDim})
-      .to(at::kFloat);
+  return test::attention_layer(type.keys, options_of(type));
 }
 
 ForwardContext context_of_lengths(const std::vector<int64_t>& lengths) {
@@ -74,7 +58,8 @@ Run run(Attention& layer, const at::Tensor& x, const ForwardContext& context) {
   const auto leaf = x.detach().clone().requires_grad_();
   const auto y = layer.forward(leaf, context);
   // By position in the sequence, so that it does not matter where the sequence lies.
-  const auto weights = (context.layout.positions.unsqueeze(1) * 1.3 + at::arange(kTypeDim)).cos();
+  const auto weights =
+      (context.layout.positions.unsqueeze(1) * 1.3 + at::arange(test::kAttentionDim)).cos();
   return {.y = y.detach(), .gradient = torch::autograd::grad({(y * weights).sum()}, {leaf})[0]};
 }
 
@@ -84,7 +69,7 @@ TEST_P(AttentionType, ASequenceAloneIsTheSameInABatch) {
   const auto layer = layer_of(GetParam());
   const std::vector<int64_t> lengths{7, 1, 64, 2, 33};
   const auto context = context_of_lengths(lengths);
-  const auto x = tokens(context.layout.tokens());
+  const auto x = test::attention_tokens(context.layout.tokens());
   const auto together = run(*layer, x, context);
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     const auto begin = context.layout.offsets[b];
@@ -103,11 +88,13 @@ TEST_P(AttentionType, GradientsMatchDifferences) {
   layer->to(at::kDouble);
   for (const int64_t length : {1, 2, 3, 7}) {
     const auto context = context_of_lengths({length});
-    const auto weights = at::arange(length * kTypeDim, at::kDouble).cos().view({length, kTypeDim});
+    const auto weights = at::arange(length * test::kAttentionDim, at::kDouble)
+                             .cos()
+                             .view({length, test::kAttentionDim});
     const auto loss = [&](const at::Tensor& x) {
       return (layer->forward(x, context) * weights).sum();
     };
-    const auto x = tokens(length).to(at::kDouble).requires_grad_();
+    const auto x = test::attention_tokens(length).to(at::kDouble).requires_grad_();
     auto inputs = layer->parameters();
     inputs.push_back(x);
     const auto gradients = torch::autograd::grad({loss(x)}, inputs, {}, false, false, true);
@@ -136,10 +123,10 @@ TEST_P(AttentionType, ALoneTokenIsItsOwnValue) {
     GTEST_SKIP() << "not a softmax over the tokens";
   }
   const auto layer = layer_of(GetParam());
-  const auto x = tokens(1);
+  const auto x = test::attention_tokens(1);
   const auto parameters = layer->named_parameters();
-  const auto value =
-      at::linear(x, parameters["qkv.weight"], parameters["qkv.bias"]).slice(1, 2 * kTypeDim);
+  const auto value = at::linear(x, parameters["qkv.weight"], parameters["qkv.bias"])
+                         .slice(1, 2 * test::kAttentionDim);
   const auto expected = at::linear(value, parameters["output.weight"], parameters["output.bias"]);
   EXPECT_TRUE(test::near(layer->forward(x, context_of_lengths({1})), expected));
 }
@@ -152,7 +139,7 @@ TEST_P(AttentionType, TheFutureIsInvisible) {
   const auto layer = layer_of(GetParam());
   for (const int64_t length : {5, 64, 150}) {
     const auto context = context_of_lengths({length});
-    const auto x = tokens(length);
+    const auto x = test::attention_tokens(length);
     const auto before = layer->forward(x, context);
     for (const auto edited_token : {length - 1, length / 2, int64_t{1}}) {
       auto edited = x.clone();
@@ -177,7 +164,7 @@ TEST_P(AttentionType, DecodesWhatOnePassComputes) {
   }
   const at::NoGradGuard guard;
   const auto layer = layer_of(GetParam());
-  const auto x = tokens(70 + 40);
+  const auto x = test::attention_tokens(70 + 40);
   const auto whole = layer->forward(x, context_of_lengths({70, 40}));
   DecodingState state(2);
   auto context = context_of_lengths({0, 0});
@@ -204,7 +191,7 @@ TEST_P(AttentionType, Bf16IsNearFp32) {
   const auto layer = layer_of(GetParam());
   test::fill_parameters(*layer, 0.08);
   const auto context = context_of_lengths({33, 7, 64});
-  const auto x = tokens(104);
+  const auto x = test::attention_tokens(104);
   const auto expected = run(*layer, x, context);
   layer->to(at::kBFloat16);
   const auto found = run(*layer, x.to(at::kBFloat16), context);
@@ -224,17 +211,17 @@ TEST_P(AttentionType, WeightsMixTheValues) {
   const auto layer = layer_of(GetParam());
   for (const int64_t length : {3, 64, 130}) {
     const auto context = context_of_lengths({length});
-    const auto x = tokens(length);
+    const auto x = test::attention_tokens(length);
     const auto weights = layer->weights(x, context)[0];
     EXPECT_EQ(weights.sizes(), (std::vector<int64_t>{4, length, length}));
     const auto parameters = layer->named_parameters();
     const auto values = at::linear(x, parameters["qkv.weight"], parameters["qkv.bias"])
-                            .slice(1, 2 * kTypeDim)
+                            .slice(1, 2 * test::kAttentionDim)
                             .view({length, 4, -1})
                             .transpose(0, 1);
-    const auto expected =
-        at::linear(at::matmul(weights, values).transpose(0, 1).reshape({length, kTypeDim}),
-                   parameters["output.weight"], parameters["output.bias"]);
+    const auto expected = at::linear(
+        at::matmul(weights, values).transpose(0, 1).reshape({length, test::kAttentionDim}),
+        parameters["output.weight"], parameters["output.bias"]);
     EXPECT_TRUE(test::near(layer->forward(x, context), expected, 2e-5)) << length;
   }
 }
@@ -242,9 +229,9 @@ TEST_P(AttentionType, WeightsMixTheValues) {
 TEST_P(AttentionType, DropoutIsAFunctionOfTheStep) {
   auto options = options_of(GetParam());
   options.dropout = 0.4;
-  const auto layer = layer_of(GetParam(), options);
+  const auto layer = test::attention_layer(GetParam().keys, options);
   auto context = context_of_lengths({33, 7, 64});
-  const auto x = tokens(104);
+  const auto x = test::attention_tokens(104);
   const auto plain = layer->forward(x, context);
   context.is_training = true;
   context.seed = 3;
@@ -267,10 +254,10 @@ TEST_P(AttentionType, DropoutIsAFunctionOfTheStep) {
 TEST_P(AttentionType, ThreadsChangeNoBit) {
   auto options = options_of(GetParam());
   options.dropout = 0.2;
-  const auto layer = layer_of(GetParam(), options);
+  const auto layer = test::attention_layer(GetParam().keys, options);
   auto context = context_of_lengths({150, 33, 7, 64, 400});
   context.is_training = true;
-  const auto x = tokens(context.layout.tokens());
+  const auto x = test::attention_tokens(context.layout.tokens());
   const auto weights = x.cos();
   const auto results_with = [&](int threads) {
     const int before = at::get_num_threads();
