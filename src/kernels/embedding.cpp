@@ -306,4 +306,8 @@ at::Tensor embedding_mean(const at::Tensor& table, const at::Tensor& ids, const 
                                   : reference::embedding_mean(table, ids, layout);
 }
 
+at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& rows) {
+  return embedding_sum(x.contiguous(), rows, {}, {}, {}, {});
+}
+
 }  // namespace weft::kernels

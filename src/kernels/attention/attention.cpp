@@ -288,6 +288,15 @@ PartialAttention separate_attention(const AttentionInput& input,
 
 }  // namespace
 
+void AttentionGroups::show_keys(uint16_t* row, int64_t begin, int64_t end) {
+  for (int64_t j = begin; j < end;) {
+    const auto bit = j % 16;
+    const auto count = std::min<int64_t>(16 - bit, end - j);
+    row[j / 16] |= static_cast<uint16_t>(((1U << count) - 1U) << bit);
+    j += count;
+  }
+}
+
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,

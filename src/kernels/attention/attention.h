@@ -50,6 +50,8 @@ struct AttentionGroups {
   std::vector<uint16_t> mask = {};
 
   static int64_t mask_words(int64_t keys) { return (keys + 15) / 16; }
+  /// Sets the bits of the keys from `begin` to before `end` in the row of a query.
+  static void show_keys(uint16_t* row, int64_t begin, int64_t end);
 };
 
 /// Queries with separate keys: decoder queries over encoder states, or the newest tokens of

@@ -126,8 +126,8 @@ at::Tensor linear_slice(const at::Tensor& x,
 }
 
 at::Tensor batched_product(const at::Tensor& a, const at::Tensor& b) {
-  auto out = at::bmm(a, b);
-  const int64_t flops = 2 * out.numel() * a.size(2);
+  auto out = at::matmul(a, b);
+  const int64_t flops = 2 * out.numel() * a.size(-1);
   const int64_t gradients = (a.requires_grad() ? 1 : 0) + (b.requires_grad() ? 1 : 0);
   count_with_backward(out, flops, gradients * flops);
   return out;

@@ -15,8 +15,9 @@ at::Tensor linear_slice(const at::Tensor& x,
                         int64_t first,
                         int64_t count);
 
-/// a b for each item of a batch, with LibTorch's product and gradient. a (B, N, K), b (B, K, F) ->
-/// (B, N, F).
+/// a b for each item of a batch, with LibTorch's product and gradient. a (..., N, K), b (..., K, F)
+/// ->
+/// (..., N, F); the first dimensions are broadcast.
 at::Tensor batched_product(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace weft::kernels

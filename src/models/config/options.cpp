@@ -115,6 +115,10 @@ bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
              : options.window.global_layers[static_cast<std::size_t>(layer)];
 }
 
+int64_t distinct_layers(const ModelOptions& options) {
+  return options.layer_groups > 0 ? options.layer_groups : options.layers;
+}
+
 double classifier_dropout(const ModelOptions& options) {
   const auto& head = head_of(options);
   const auto& capabilities = capabilities_of(options.family);

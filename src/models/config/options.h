@@ -133,6 +133,8 @@ int64_t embedding_width(const ModelOptions& options);
 
 /// Whether a layer attends to whole sequences rather than a window.
 bool is_global_attention_layer(const ModelOptions& options, int64_t layer);
+/// Number of layers with parameters of their own.
+int64_t distinct_layers(const ModelOptions& options);
 
 /// Dropout rate before the classification head.
 double classifier_dropout(const ModelOptions& options);

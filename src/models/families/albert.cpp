@@ -76,7 +76,7 @@ void read_albert_json(const JsonFields& fields, ModelOptions& options) {
 }
 
 void write_albert_json(formats::Json& json, const ModelOptions& options) {
-  json["num_hidden_groups"] = options.layer_groups > 0 ? options.layer_groups : options.layers;
+  json["num_hidden_groups"] = distinct_layers(options);
   json["inner_group_num"] = 1;
   json["classifier_dropout_prob"] = options.classifier_dropout.value_or(options.dropout);
 }

@@ -17,8 +17,7 @@ class BertTensors {
 
   std::vector<StoredTensor> operator()() {
     embeddings();
-    const auto layers = options_.layer_groups > 0 ? options_.layer_groups : options_.layers;
-    for (int64_t layer = 0; layer < layers; ++layer) {
+    for (int64_t layer = 0; layer < distinct_layers(options_); ++layer) {
       this->layer(layer);
     }
     if (is_pre_norm()) {

@@ -1,5 +1,8 @@
 #include "nn/attention/attention.h"
 
+#include <cmath>
+
+#include "base/string_util.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/big_bird.h"
 #include "nn/attention/linformer.h"
@@ -67,6 +70,20 @@ int64_t head_dim(const AttentionOptions& options) {
   TORCH_CHECK(options.heads > 0 && options.dim % options.heads == 0, options.heads,
               " heads do not divide width ", options.dim);
   return options.dim / options.heads;
+}
+
+double score_scale(const AttentionOptions& options) {
+  return options.scale != 0.0 ? options.scale
+                              : 1.0 / std::sqrt(static_cast<double>(head_dim(options)));
+}
+
+void refuse_causal(const config::Section& section,
+                   bool is_causal,
+                   std::string_view type,
+                   std::string_view reason) {
+  if (is_causal) {
+    section.fail("type", str_cat("found '", type, "' in a causal model: ", reason));
+  }
 }
 
 }  // namespace weft::nn

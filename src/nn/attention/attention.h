@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "kernels/attention/rotary.h"
@@ -69,5 +70,14 @@ void register_attention(const AttentionDefinition& definition);
 /// G and K.
 int64_t key_heads(const AttentionOptions& options);
 int64_t head_dim(const AttentionOptions& options);
+/// The scale of the scores, also where `scale` is 0.
+double score_scale(const AttentionOptions& options);
+
+/// Throws config::Error if a model with an attention type that is not causal is: `type: found
+/// 'TYPE' in a causal model: reason`.
+void refuse_causal(const config::Section& section,
+                   bool is_causal,
+                   std::string_view type,
+                   std::string_view reason);
 
 }  // namespace weft::nn

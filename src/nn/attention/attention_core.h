@@ -4,6 +4,7 @@
 
 #include "kernels/attention/attention.h"
 #include "nn/attention/attention.h"
+#include "nn/attention/attention_parts.h"
 
 namespace weft::nn {
 
@@ -44,6 +45,24 @@ kernels::AttentionInput separate_rows(const at::Tensor& qkv,
                                       const at::Tensor& rotary,
                                       const at::Tensor& positions,
                                       const AttentionOptions& options);
+
+/// The span of sequence b of a core's input.
+AttentionSpan span_of(const CoreInput& input,
+                      int64_t b,
+                      bool is_causal,
+                      const ForwardContext& context);
+
+/// The rows of sequence b in x (N, H' K) by head, in fp32 or fp64: (H, L, K). Shared heads are
+/// repeated.
+at::Tensor heads_of_sequence(const at::Tensor& x,
+                             const kernels::Layout& layout,
+                             int64_t b,
+                             const AttentionOptions& options);
+
+/// Softmax attention with all heads, or, if `by_head`, with heads as rows.
+kernels::AttentionSettings attention_settings(const AttentionOptions& options,
+                                              const ForwardContext& context,
+                                              bool by_head);
 
 /// Attention dropout of cores without weights: on the mixed values (N, H K).
 at::Tensor drop_mixed_values(const at::Tensor& values,

@@ -98,6 +98,8 @@ class MaskPattern : public AttentionPart {
  public:
   /// Whether query `i` attends to key `j`. The query is at position span.offset + i of the keys.
   virtual bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const = 0;
+  /// Sets visible[j] to false for the keys that query `i` does not attend to. (S)
+  virtual void hide(const AttentionSpan& span, int64_t head, int64_t i, bool* visible) const;
 };
 
 /// Replaces the keys or values of each sequence by fewer rows.

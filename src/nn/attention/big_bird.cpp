@@ -89,11 +89,9 @@ PatternMaker read_big_bird_pattern(config::Section& section) {
                  str_cat("found ", own.window_blocks, ", allowed are odd numbers"));
   }
   return [own, section](const PatternOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'big_bird' in a causal model: all tokens see the last block; window, "
-                   "strided and sparse_transformer are causal");
-    }
+    refuse_causal(
+        section, options.is_causal, "big_bird",
+        "all tokens see the last block; window, strided and sparse_transformer are causal");
     return make_big_bird_pattern(own, options.layer);
   };
 }

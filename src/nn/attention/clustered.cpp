@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -8,13 +7,13 @@
 #include <ATen/ATen.h>
 
 #include "base/random.h"
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/softmax.h"
-#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/row_groups.h"
 #include "nn/attention/self_attention.h"
+#include "nn/random_tensor.h"
 
 namespace weft::nn {
 
@@ -92,9 +91,7 @@ class ClusteredCore : public AttentionCore {
       : options_(options), own_(own) {
     Random random(static_cast<uint64_t>(own.seed), RandomPurpose::kFeatures, 0,
                   static_cast<uint64_t>(options.layer));
-    auto planes = at::empty({own.bits, head_dim(options) + 1}, at::kDouble);
-    auto* const values = planes.data_ptr<double>();
-    std::generate(values, values + planes.numel(), [&] { return random.normal(); });
+    const auto planes = normal_tensor({own.bits, head_dim(options) + 1}, random);
     planes_ = register_buffer("planes", planes.to(at::kFloat));
   }
 
@@ -116,15 +113,13 @@ class ClusteredCore : public AttentionCore {
       const auto width = head_dim(options_);
       const auto by_head = [&](const at::Tensor& x) { return x.reshape({-1, width}); };
       MergedRounds members;
-      members.add(
-          attend_in_groups(
-              groups,
-              {.query = by_head(rows.query),
-               .key = by_head(rows.key),
-               .value = by_head(rows.value)},
-              {.heads = 1, .scale = options_.scale, .dropout = context.rate(options_.dropout)},
-              input.rng_key, false),
-          groups.query_rows, rows.query.size(0) * options_.heads);
+      members.add(attend_in_groups(groups,
+                                   {.query = by_head(rows.query),
+                                    .key = by_head(rows.key),
+                                    .value = by_head(rows.value)},
+                                   attention_settings(options_, context, /*by_head=*/true),
+                                   input.rng_key, false),
+                  groups.query_rows, rows.query.size(0) * options_.heads);
       out = out + members.merged().view(out.sizes()) * at::cat(shares).unsqueeze(2);
     }
     const auto mixed = out.flatten(1).to(rows.query.scalar_type());
@@ -132,15 +127,6 @@ class ClusteredCore : public AttentionCore {
   }
 
  private:
-  /// x (H, l, K) of sequence b in fp32 or fp64; shared heads are repeated.
-  at::Tensor heads_of(const at::Tensor& x, const CoreInput& input, int64_t b) const {
-    const auto first = input.queries.offsets[static_cast<std::size_t>(b)];
-    const auto own = x.narrow(0, first, input.queries.length(b))
-                         .to(kernels::accumulate_type(x))
-                         .unflatten(1, {-1, head_dim(options_)});
-    return at::repeat_interleave(own, options_.heads / own.size(1), 1).transpose(0, 1);
-  }
-
   /// The cluster of each query of each head, (H, l).
   std::vector<std::vector<int64_t>> clusters_of(const at::Tensor& query) const {
     const at::NoGradGuard guard;
@@ -172,9 +158,9 @@ class ClusteredCore : public AttentionCore {
                     std::vector<at::Tensor>& parts,
                     RowGroups& groups,
                     std::vector<at::Tensor>& shares) const {
-    const auto query = heads_of(rows.query, input, b);
-    const auto key = heads_of(rows.key, input, b);
-    const auto value = heads_of(rows.value, input, b);
+    const auto query = heads_of_sequence(rows.query, input.queries, b, options_);
+    const auto key = heads_of_sequence(rows.key, input.queries, b, options_);
+    const auto value = heads_of_sequence(rows.value, input.queries, b, options_);
     const auto length = query.size(1);
     const auto count = std::min(own_.clusters, length);
     const auto cluster_of = clusters_of(query);
@@ -189,13 +175,9 @@ class ClusteredCore : public AttentionCore {
       }
     }
     const auto means = (members / members.sum(2, true).clamp_min(1)).to(query.options());
-    const double scale = options_.scale != 0.0
-                             ? options_.scale
-                             : 1.0 / std::sqrt(static_cast<double>(query.size(2)));
-    auto weights = kernels::softmax(at::matmul(at::matmul(means, query), key.transpose(1, 2)) *
-                                    scale);  // (H, C, l)
-    const int64_t flops = 2 * weights.numel() * (2 * query.size(2) + 1);
-    kernels::count_with_backward(weights, flops, 2 * flops);
+    const auto centres = kernels::batched_product(means, query);
+    const auto scores = kernels::batched_product(centres, key.transpose(1, 2));
+    auto weights = kernels::softmax(scores * score_scale(options_));  // (H, C, l)
     const auto index = kernels::to_device(clusters, query.device());
     const auto of_queries = [&](const at::Tensor& x) {  // (H, C, ...) -> (l, H, ...)
       return x.flatten(0, 1)
@@ -210,7 +192,7 @@ class ClusteredCore : public AttentionCore {
       weights = weights * (1 - is_top);
       add_groups(top.cpu(), cluster_of, input, b, groups);
     }
-    parts.push_back(of_queries(at::matmul(weights, value)));
+    parts.push_back(of_queries(kernels::batched_product(weights, value)));
   }
 
   /// A group for each cluster: its members and its top keys, (H, C, t).
@@ -269,13 +251,9 @@ AttentionMaker read_clustered_attention(config::Section& section) {
   section.read("seed", own.seed,
                {.help = "Seed of the hashes.", .range = config::between(0, 1e15)});
   return [own, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'clustered' in a causal model: clusters contain later queries; full, "
-                   "window and performer are causal");
-    }
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<ClusteredCore>(options, own)});
+    refuse_causal(section, options.is_causal, "clustered",
+                  "clusters contain later queries; full, window and performer are causal");
+    return attention_with_core(options, std::make_shared<ClusteredCore>(options, own));
   };
 }
 

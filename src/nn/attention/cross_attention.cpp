@@ -3,6 +3,7 @@
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/score_parts.h"
+#include "nn/attention/self_attention.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::nn {
@@ -15,9 +16,7 @@ CrossAttention::CrossAttention(const AttentionOptions& options) : options_(optio
   key_value_ = register_module(
       "key_value",
       Linear(LinearOptions{encoder_dim, 2 * key_heads(options) * width, options.has_bias}));
-  output_ = register_module(
-      "output", Linear(LinearOptions{q_size, options.dim,
-                                     options.has_output_bias.value_or(options.has_bias)}));
+  output_ = register_module("output", output_projection(options));
   core_ = register_module(
       "core", std::make_shared<DenseCore>(
                   options, DenseParts{.score = std::make_shared<DotProductScore>(options.scale)}));

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/attention/attention_dropout_mask.h"
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/softmax.h"
 #include "kernels/to_device.h"
@@ -77,10 +77,8 @@ bool DenseCore::is_position_independent() const {
 
 std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
     const CoreInput& input, const ForwardContext& context) const {
-  std::optional settings = kernels::AttentionSettings{.heads = options_.heads,
-                                                      .key_heads = key_heads(options_),
-                                                      .dropout = context.rate(options_.dropout),
-                                                      .rotary = input.rotary};
+  std::optional settings = attention_settings(options_, context, /*by_head=*/false);
+  settings->rotary = input.rotary;
   const auto add = [&](const AttentionPart& part) {
     if (settings) {
       settings = part.fused(std::move(*settings), context);
@@ -115,33 +113,23 @@ CoreInput DenseCore::with_separate_rows(const CoreInput& input) const {
 DenseCore::Spans DenseCore::spans_of(const CoreInput& input, const ForwardContext& context) const {
   Spans spans;
   for (int64_t b = 0; b < input.queries.sequences(); ++b) {
-    const auto queries = input.queries.length(b);
-    const auto keys = input.keys.length(b);
-    const auto& prefixes = context.prefix_lengths;
-    const AttentionSpan span{
-        .queries = queries,
-        .keys = keys,
-        .offset = options_.is_causal ? keys - queries : 0,
-        .prefix = prefixes.empty() ? 0 : prefixes.at(static_cast<std::size_t>(b))};
-    spans[span].push_back(b);
+    spans[span_of(input, b, options_.is_causal, context)].push_back(b);
   }
   return spans;
 }
 
-at::Tensor DenseCore::hidden_pairs(const AttentionTile& tile) const {
+at::Tensor DenseCore::visible_pairs(const AttentionTile& tile) const {
   const auto& span = tile.span;
-  auto hidden = at::empty({options_.heads, span.queries, span.keys}, at::kBool);
-  auto* next = hidden.data_ptr<bool>();
+  const auto visible = at::ones({options_.heads, span.queries, span.keys}, at::kBool);
+  auto* row = visible.data_ptr<bool>();
   for (int64_t head = 0; head < options_.heads; ++head) {
-    for (int64_t i = 0; i < span.queries; ++i) {
-      for (int64_t j = 0; j < span.keys; ++j) {
-        *next++ = std::any_of(
-            parts_.patterns.begin(), parts_.patterns.end(),
-            [&](const auto& pattern) { return !pattern->is_visible(span, head, i, j); });
+    for (int64_t i = 0; i < span.queries; ++i, row += span.keys) {
+      for (const auto& pattern : parts_.patterns) {
+        pattern->hide(span, head, i, row);
       }
     }
   }
-  return hidden.to(tile.query.device());
+  return visible.to(tile.query.device());
 }
 
 at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
@@ -150,7 +138,7 @@ at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
     scores = modifier->scores(scores, tile);
   }
   if (!parts_.patterns.empty()) {
-    scores = scores.masked_fill(hidden_pairs(tile), -INFINITY);
+    scores = scores.masked_fill(visible_pairs(tile).logical_not(), -INFINITY);
   }
   auto weights = kernels::softmax(scores);
   for (const auto& [name, modifier] : parts_.modifiers) {
@@ -188,9 +176,7 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
                                                         weights.device());
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
-  auto mixed = at::matmul(weights.to(value.scalar_type()), value);  // (G, H, L, K)
-  const int64_t flops = 2 * mixed.numel() * span.keys;
-  kernels::count_with_backward(mixed, flops, 2 * flops);
+  auto mixed = kernels::batched_product(weights.to(value.scalar_type()), value);  // (G, H, L, K)
   for (const auto& [name, modifier] : parts_.modifiers) {
     if (const auto added = modifier->values(weights, tile); added.defined()) {
       mixed = mixed + added.to(mixed.scalar_type());

@@ -51,8 +51,8 @@ class DenseCore : public AttentionCore {
                         const ForwardContext& context) const;
   /// Before dropout, (G, H, L, S).
   at::Tensor weights_of(const AttentionTile& tile) const;
-  /// (H, L, S), true where a query does not attend to a key.
-  at::Tensor hidden_pairs(const AttentionTile& tile) const;
+  /// (H, L, S), true where a query attends to a key.
+  at::Tensor visible_pairs(const AttentionTile& tile) const;
   /// Output for some sequences, (G L, H K).
   at::Tensor mix(const Spans::value_type& sequences,
                  const CoreInput& separated_rows,

@@ -2,6 +2,7 @@
 
 #include "base/string_util.h"
 #include "nn/attention/attention_types.h"
+#include "nn/attention/mask_patterns.h"
 
 namespace weft::nn {
 
@@ -57,7 +58,7 @@ PatternMaker read_dilated_pattern(config::Section& section) {
     section.fail("dilation", "found an empty list, at least one number is needed");
   }
   return [window, dilations](const PatternOptions& options) {
-    return std::make_shared<DilatedPattern>(options.is_causal ? window - 1 : window / 2, dilations);
+    return std::make_shared<DilatedPattern>(window_radius(window, options.is_causal), dilations);
   };
 }
 

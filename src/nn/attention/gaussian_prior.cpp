@@ -2,10 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
+#include "nn/attention/score_parts.h"
 #include "nn/attention/self_attention.h"
 #include "nn/initial_values.h"
 
@@ -15,16 +15,6 @@ namespace {
 
 enum class PriorForm { kDistance, kLocal };
 enum class PriorWindow { kFixed, kLayer, kQuery };
-
-/// Positions (L, 1) of the queries and (S) of the keys of a tile, in the dtype of the scores.
-struct TilePositions {
-  TilePositions(const AttentionTile& tile, const at::Tensor& scores)
-      : query((at::arange(tile.span.queries, scores.options()) + tile.span.offset).unsqueeze(1)),
-        key(at::arange(tile.span.keys, scores.options())) {}
-
-  at::Tensor query;
-  at::Tensor key;
-};
 
 /// Subtracts |w d^2 + b| for a distance of d tokens, with w > 0 and b <= 0 for each head (Guo,
 /// Zhang and Liu, "Gaussian Transformer", AAAI 2019).
@@ -36,11 +26,10 @@ class DistancePrior : public ScoreModifier, public InitialValues {
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const TilePositions positions(tile, scores);
     const auto by_head = [&](const at::Tensor& x) {
       return at::softplus(x.to(scores.scalar_type())).view({-1, 1, 1});
     };
-    const auto distance = positions.key - positions.query;
+    const auto distance = key_distances(tile).to(scores.scalar_type());
     return scores - (by_head(width_) * distance.square() - by_head(shift_)).abs();
   }
   /// w = 0.01 and b = -0.01: flat, but not where |w d^2 + b| has no gradient.
@@ -73,21 +62,18 @@ class LocalPrior : public ScoreModifier {
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const TilePositions positions(tile, scores);
     const auto type = scores.scalar_type();
-    const auto projected = [&](const at::Tensor& x, const at::Tensor& weight) {  // (G, H, L, K)
-      const auto rows = kernels::linear(x.reshape({-1, x.size(3)}), weight.to(x.scalar_type()), {});
-      return rows.tanh().view(x.sizes()).to(type);
+    const auto query_position = (at::arange(tile.span.queries, scores.options()) + tile.span.offset)
+                                    .unsqueeze(1);                           // (L, 1)
+    const auto key_position = at::arange(tile.span.keys, scores.options());  // (S)
+    const auto projected = [&](const at::Tensor& x, const at::Tensor& weight) {
+      return project_features(x, weight).tanh().to(type);
     };
-    const auto query = projected(tile.query, query_);
-    const auto share = [&](const at::Tensor& features, const at::Tensor& vectors) {
-      const auto rows =
-          kernels::repeat_row(vectors.to(type).flatten(), features.size(0) * features.size(2))
-              .view({features.size(0), features.size(2), features.size(1), -1})
-              .transpose(1, 2);
-      return (features * rows).sum(-1, true).sigmoid();
+    const auto query = projected(tile.query, query_);  // (G, H, L, K)
+    const auto share = [](const at::Tensor& features, const at::Tensor& vectors) {
+      return (features * repeat_for_rows(vectors, features)).sum(-1, true).sigmoid();
     };
-    const auto length = is_causal_ ? positions.query + 1
+    const auto length = is_causal_ ? query_position + 1
                                    : at::full({1, 1}, static_cast<double>(tile.span.keys),
                                               scores.options());  // (L or 1, 1)
     const auto centre = length * share(query, centre_);           // (G, H, L, 1)
@@ -104,7 +90,7 @@ class LocalPrior : public ScoreModifier {
         break;
     }
     const auto sigma = extent / 2;
-    return scores - (positions.key - centre).square() / (2 * sigma.square());
+    return scores - (key_position - centre).square() / (2 * sigma.square());
   }
 
  private:
@@ -113,8 +99,9 @@ class LocalPrior : public ScoreModifier {
     if (!is_causal_) {
       return tile.key.mean(2, true);
     }
-    const auto counts = at::arange(1, tile.span.keys + 1, tile.key.options()).unsqueeze(1);
-    return (tile.key.cumsum(2) / counts).slice(2, tile.span.offset);
+    const auto keys = tile.key.to(kernels::accumulate_type(tile.key));  // long sums, exact counts
+    const auto counts = at::arange(1, tile.span.keys + 1, keys.options()).unsqueeze(1);
+    return (keys.cumsum(2) / counts).slice(2, tile.span.offset);
   }
 
   PriorWindow window_;
@@ -165,8 +152,7 @@ AttentionMaker read_gaussian_attention(config::Section& section) {
       parts.modifiers.push_back(
           {"prior", std::make_shared<LocalPrior>(options, window, fixed_window)});
     }
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "nn/attention/attention_types.h"
+#include "nn/attention/self_attention.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 
@@ -30,8 +31,7 @@ class InducedAttention : public Attention {
     norm_ = register_module("norm", make_layer_norm({.dim = options.dim, .epsilon = 1e-5}));
     query_ = linear("query", options.dim, own, options.has_bias);
     point_key_value_ = linear("point_key_value", options.dim, 2 * shared, options.has_bias);
-    output_ =
-        linear("output", own, options.dim, options.has_output_bias.value_or(options.has_bias));
+    output_ = register_module("output", output_projection(options));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -60,10 +60,7 @@ class InducedAttention : public Attention {
                     BlockDropoutSite site,
                     const ForwardContext& context) const {
     return kernels::attention(input, queries, keys,
-                              {.heads = options_.heads,
-                               .key_heads = key_heads(options_),
-                               .scale = options_.scale,
-                               .dropout = context.rate(options_.dropout)},
+                              attention_settings(options_, context, /*by_head=*/false),
                               context.rng_key(site_id(options_.layer, site)));
   }
 
@@ -89,11 +86,8 @@ AttentionMaker read_induced_attention(config::Section& section) {
                "to each other.",
        .range = config::between(1, 1 << 16)});
   return [points, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'induced' in a causal model: its inducing points read the whole text; "
-                   "full, window and performer are causal");
-    }
+    refuse_causal(section, options.is_causal, "induced",
+                  "its inducing points read the whole text; full, window and performer are causal");
     if (options.rotary.theta != 0) {
       section.fail("type",
                    "found 'induced' with rotary positions, which it cannot use; learned and "

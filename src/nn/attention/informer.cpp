@@ -61,8 +61,7 @@ class InformerCore : public AttentionCore {
     const auto active = attend_in_groups(
         groups,
         {.query = by_head(rows.query), .key = by_head(rows.key), .value = by_head(rows.value)},
-        {.heads = 1, .scale = options_.scale, .dropout = context.rate(options_.dropout)},
-        input.rng_key, false);
+        attention_settings(options_, context, /*by_head=*/true), input.rng_key, false);
     return mean_values(rows, input, width)
         .index_copy(0, kernels::to_device(groups.query_rows, rows.query.device()), active.out)
         .view({tokens, -1});
@@ -130,7 +129,6 @@ class InformerCore : public AttentionCore {
                                              const CoreInput& input,
                                              const ForwardContext& context) const {
     const at::NoGradGuard guard;
-    const auto width = head_dim(options_);
     std::vector<HeadOfSequence> result;
     for (int64_t b = 0; b < input.queries.sequences(); ++b) {
       const auto length = input.queries.length(b);
@@ -141,11 +139,8 @@ class InformerCore : public AttentionCore {
       std::vector<int64_t> chosen(static_cast<std::size_t>(length));
       at::Tensor measured;
       if (count < length) {
-        const auto heads = [&](const at::Tensor& x) {  // (H, l, K)
-          const auto own = x.narrow(0, input.queries.offsets[static_cast<std::size_t>(b)], length)
-                               .to(kernels::accumulate_type(x))
-                               .unflatten(1, {-1, width});
-          return at::repeat_interleave(own, options_.heads / own.size(1), 1).transpose(0, 1);
+        const auto heads = [&](const at::Tensor& x) {
+          return heads_of_sequence(x, input.queries, b, options_);
         };
         measured = sparsity(heads(rows.query), heads(rows.key), context).cpu().to(at::kDouble);
       }
@@ -185,14 +180,10 @@ AttentionMaker read_informer_attention(config::Section& section) {
   section.read("seed", own.seed,
                {.help = "Seed of the sample.", .range = config::between(0, 1e15)});
   return [own, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail(
-          "type",
-          "found 'informer' in a causal model: queries are chosen among those of the whole "
-          "text; full, window and performer are causal");
-    }
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<InformerCore>(options, own)});
+    refuse_causal(
+        section, options.is_causal, "informer",
+        "queries are chosen among those of the whole text; full, window and performer are causal");
+    return attention_with_core(options, std::make_shared<InformerCore>(options, own));
   };
 }
 

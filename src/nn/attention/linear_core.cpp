@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
@@ -59,14 +59,6 @@ struct Chunks {
   at::Tensor places;            // (N)
 };
 
-/// a (..., N, K) by b (..., K, F), counted
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  auto y = at::matmul(a, b);
-  const int64_t flops = 2 * y.numel() * a.size(-1);
-  kernels::count_with_backward(y, flops, 2 * flops);
-  return y;
-}
-
 /// Sum over the keys so far of exp(scale of the key - log_scale) features^T [values, 1].
 struct RunningSum {
   at::Tensor sum;        // (H, R, K + 1)
@@ -91,7 +83,7 @@ struct ChunkedInput {
 std::vector<RunningSum> sums_of_chunks(const ChunkedInput& in) {
   const auto top = std::get<0>(in.log_scale.max(2, true));  // (chunks, H, 1)
   const auto scaled = in.key * (in.log_scale - top).exp().unsqueeze(-1);
-  const auto sums = product(scaled.transpose(2, 3), in.value).unbind(0);
+  const auto sums = kernels::batched_product(scaled.transpose(2, 3), in.value).unbind(0);
   const auto tops = top.unsqueeze(-1).unbind(0);
   std::vector<RunningSum> result;
   result.reserve(sums.size());
@@ -136,9 +128,11 @@ at::Tensor attend_causal(const ChunkedInput& in, const std::vector<RunningSum>& 
   const auto size = in.query.size(2);
   const auto future = at::ones({size, size}, in.query.options().dtype(at::kBool)).triu(1);
   const auto scale = (in.log_scale.unsqueeze(2) - top).masked_fill(future, -INFINITY).exp();
-  const auto weights = product(in.query, in.key.transpose(2, 3)) * scale;  // (chunks, H, C, C)
-  const auto earlier = product(in.query, stacked(before, &RunningSum::sum)) * (start - top).exp();
-  return product(weights, in.value) + earlier;
+  const auto weights =
+      kernels::batched_product(in.query, in.key.transpose(2, 3)) * scale;  // (chunks, H, C, C)
+  const auto earlier =
+      kernels::batched_product(in.query, stacked(before, &RunningSum::sum)) * (start - top).exp();
+  return kernels::batched_product(weights, in.value) + earlier;
 }
 
 /// The same where each token sees its whole sequence.
@@ -156,7 +150,7 @@ at::Tensor attend_all(const ChunkedInput& in, const std::vector<int64_t>& counts
     }
     totals.insert(totals.end(), static_cast<std::size_t>(count), total.sum);
   }
-  return product(in.query, at::stack(totals));
+  return kernels::batched_product(in.query, at::stack(totals));
 }
 
 }  // namespace
@@ -172,12 +166,9 @@ at::Tensor LinearCore::forward(const CoreInput& input, const ForwardContext& con
     map_->begin_step(context.step);
   }
   const auto& layout = input.queries;
-  const auto rows = separate_rows(
-      input.qkv, input.rotary,
-      context.decoding_state != nullptr
-          ? layout.positions
-          : kernels::Layout::from_offsets(layout.offsets, input.qkv.device()).positions,
-      options_);
+  const bool continues = context.decoding_state != nullptr;
+  const auto rows = continues ? separate_rows(input.qkv, input.rotary, layout.positions, options_)
+                              : separated(input, options_);
   const auto tokens = rows.query.size(0);
   if (tokens == 0) {
     return at::zeros_like(rows.query);
@@ -231,15 +222,11 @@ at::Tensor LinearCore::forward(const CoreInput& input, const ForwardContext& con
 std::vector<at::Tensor> LinearCore::weights(const CoreInput& input,
                                             const ForwardContext& /*context*/) {
   const auto rows = separated(input, options_);
-  const auto type = kernels::accumulate_type(rows.query);
-  const auto width = head_dim(options_);
   std::vector<at::Tensor> result;
   for (int64_t b = 0; b < input.queries.sequences(); ++b) {
-    const auto first = input.queries.offsets[static_cast<std::size_t>(b)];
     const auto length = input.queries.length(b);
-    const auto heads = [&](const at::Tensor& x) {
-      const auto own = x.narrow(0, first, length).to(type).unflatten(1, {-1, width});
-      return at::repeat_interleave(own, options_.heads / own.size(1), 1);
+    const auto heads = [&](const at::Tensor& x) {  // (L, H, K)
+      return heads_of_sequence(x, input.queries, b, options_).transpose(0, 1);
     };
     const auto key = map_->key_features(heads(rows.key));
     const auto query = map_->query_features(heads(rows.query)).values;

@@ -63,11 +63,8 @@ AttentionMaker read_linformer_attention(config::Section& section) {
   section.read("share_projections", linformer.shares_projections,
                {.help = "One projection for keys and values."});
   return [linformer, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'linformer' in a causal model: its keys contain later tokens; full and "
-                   "window are causal");
-    }
+    refuse_causal(section, options.is_causal, "linformer",
+                  "its keys contain later tokens; full and window are causal");
     return make_linformer_attention(options, linformer);
   };
 }

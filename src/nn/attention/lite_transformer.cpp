@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "base/string_util.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
@@ -54,7 +55,7 @@ class TimeConvolution : public torch::nn::Module {
   at::Tensor kernels_of(const at::Tensor& x, const ForwardContext& context) {
     return predictor_->forward(x, context)
         .view({-1, own_.kernel_heads, own_.kernel})
-        .to(at::promote_types(x.scalar_type(), at::kFloat))
+        .to(kernels::accumulate_type(x))
         .softmax(2)
         .to(x.scalar_type());
   }

@@ -42,14 +42,9 @@ class LongformerAttention : public Attention {
  public:
   LongformerAttention(const AttentionOptions& options, const LongformerOptions& own)
       : options_(options), own_(own), angles_(options) {
-    const auto width = head_dim(options);
-    const auto rows = (options.heads + 2 * key_heads(options)) * width;
-    qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
-    global_qkv_ =
-        register_module("global_qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
-    output_ = register_module(
-        "output", Linear(LinearOptions{options.heads * width, options.dim,
-                                       options.has_output_bias.value_or(options.has_bias)}));
+    qkv_ = register_module("qkv", qkv_projection(options));
+    global_qkv_ = register_module("global_qkv", qkv_projection(options));
+    output_ = register_module("output", output_projection(options));
     core_ = register_module("core", std::make_shared<SparseCore>(
                                         options, std::vector<std::shared_ptr<SparsePattern>>{
                                                      std::make_shared<LongformerPattern>(own)}));
@@ -163,11 +158,8 @@ AttentionMaker read_longformer_attention(config::Section& section) {
                 .unit = "tokens",
                 .range = config::between(0, 1 << 20)});
   return [own, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'longformer' in a causal model: its global tokens see all; hybrid of "
-                   "window and global is causal");
-    }
+    refuse_causal(section, options.is_causal, "longformer",
+                  "its global tokens see all; hybrid of window and global is causal");
     return make_longformer_attention(options, own);
   };
 }

@@ -5,6 +5,12 @@
 
 namespace weft::nn {
 
+void MaskPattern::hide(const AttentionSpan& span, int64_t head, int64_t i, bool* visible) const {
+  for (int64_t j = 0; j < span.keys; ++j) {
+    visible[j] = visible[j] && is_visible(span, head, i, j);
+  }
+}
+
 bool CausalPattern::is_visible(const AttentionSpan& span,
                                int64_t /*head*/,
                                int64_t i,

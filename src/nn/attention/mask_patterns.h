@@ -4,6 +4,12 @@
 
 namespace weft::nn {
 
+/// Radius of a window of so many tokens: half of them on each side; causal: itself and those before
+/// it.
+inline int64_t window_radius(int64_t window, bool is_causal) {
+  return is_causal ? window - 1 : window / 2;
+}
+
 /// A query attends to itself and the keys before it, and to all keys of a prefix.
 class CausalPattern : public MaskPattern {
  public:

@@ -68,10 +68,7 @@ class MemoryCompressedCore : public AttentionCore, public InitialValues {
                                .value = compressed(rows.value, index, value_, value_bias_, is_null),
                                .groups = groups},
                               input.queries, keys,
-                              {.heads = options_.heads,
-                               .key_heads = key_heads(options_),
-                               .scale = options_.scale,
-                               .dropout = context.rate(options_.dropout)},
+                              attention_settings(options_, context, /*by_head=*/false),
                               input.rng_key);
   }
 
@@ -90,10 +87,9 @@ class MemoryCompressedCore : public AttentionCore, public InitialValues {
     const auto words = kernels::AttentionGroups::mask_words(keys);
     for (int64_t i = 0; i < queries; ++i) {
       const auto seen = 1 + (offset + i + 1) / factor_;
-      for (int64_t word = 0; word < words; ++word) {
-        const auto bits = std::clamp<int64_t>(seen - 16 * word, 0, 16);
-        mask.push_back(static_cast<uint16_t>((1U << bits) - 1U));
-      }
+      mask.resize(mask.size() + static_cast<std::size_t>(words), 0);
+      kernels::AttentionGroups::show_keys(mask.data() + std::ssize(mask) - words, 0,
+                                          std::min(seen, keys));
     }
   }
 
@@ -116,7 +112,7 @@ class MemoryCompressedCore : public AttentionCore, public InitialValues {
                         const at::Tensor& is_null) const {
     const auto padded = at::cat({rows, at::zeros({1, rows.size(1)}, rows.options())});
     const auto heads = weight.size(0);
-    const auto chunks = kernels::embedding_sum(padded, index, {}, {}, {}, {})
+    const auto chunks = kernels::gather_rows(padded, index)
                             .view({-1, factor_, heads, weight.size(2)})
                             .permute({2, 0, 1, 3})
                             .flatten(2);                             // (G, M, factor K)
@@ -142,9 +138,7 @@ AttentionMaker read_memory_compressed_attention(config::Section& section) {
                 .unit = "tokens",
                 .range = config::between(1, 1024)});
   return [factor](const AttentionOptions& options) {
-    return std::make_shared<SelfAttention>(
-        options,
-        SelfAttentionParts{.core = std::make_shared<MemoryCompressedCore>(options, factor)});
+    return attention_with_core(options, std::make_shared<MemoryCompressedCore>(options, factor));
   };
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "nn/attention/attention_types.h"
+#include "nn/attention/mask_patterns.h"
 
 namespace weft::nn {
 
@@ -46,7 +47,7 @@ class MultiScalePattern : public SparsePattern {
     const auto& scale = scales_[static_cast<std::size_t>(head) % scales_.size()];
     const auto window = scale.divisor > 0 ? span.keys / scale.divisor : scale.tokens;
     const auto all = scale.divisor == 1;
-    const auto radius = all ? span.keys : is_causal_ ? window - 1 : window / 2;
+    const auto radius = all ? span.keys : window_radius(window, is_causal_);
     keys.push_back({position - radius, position + radius + 1});
   }
   bool differs_by_head() const override { return true; }

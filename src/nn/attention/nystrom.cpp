@@ -1,14 +1,11 @@
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
 
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/softmax.h"
-#include "kernels/sum.h"
-#include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
@@ -23,13 +20,6 @@ struct NystromOptions {
   int64_t convolution = 33;
   bool is_exact_when_short = true;
 };
-
-at::Tensor nystrom_product(const at::Tensor& a, const at::Tensor& b) {
-  auto y = at::matmul(a, b);
-  const int64_t flops = 2 * y.numel() * a.size(-1);
-  kernels::count_with_backward(y, flops, 2 * flops);
-  return y;
-}
 
 /// (m, l): row s averages the tokens from floor(s l / m) up to floor((s + 1) l / m).
 at::Tensor segment_means(int64_t segments, int64_t length, const at::TensorOptions& options) {
@@ -48,10 +38,11 @@ at::Tensor iterative_inverse(const at::Tensor& x, int64_t iterations) {
   const auto largest = [](const at::Tensor& sums) { return sums.amax({-1}, true).unsqueeze(-1); };
   auto z = x.transpose(1, 2) / (largest(x.abs().sum(1)) * largest(x.abs().sum(2)));
   for (int64_t i = 0; i < iterations; ++i) {
-    const auto xz = nystrom_product(x, z);
-    z = nystrom_product(
+    const auto xz = kernels::batched_product(x, z);
+    z = kernels::batched_product(
             z, 13 * identity -
-                   nystrom_product(xz, 15 * identity - nystrom_product(xz, 7 * identity - xz))) /
+                   kernels::batched_product(
+                       xz, 15 * identity - kernels::batched_product(xz, 7 * identity - xz))) /
         4;
   }
   return z;
@@ -113,28 +104,24 @@ class NystromCore : public AttentionCore {
                                  const CoreInput& input,
                                  int64_t b,
                                  const ForwardContext& context) const {
-    const auto type = kernels::accumulate_type(rows.query);
-    const auto width = head_dim(options_);
     const auto length = input.queries.length(b);
-    const auto heads = [&](const at::Tensor& x) {  // (H, l, K)
-      const auto own = rows_of(x, input, b).to(type).unflatten(1, {-1, width});
-      return at::repeat_interleave(own, options_.heads / own.size(1), 1).transpose(0, 1);
+    const auto heads = [&](const at::Tensor& x) {
+      return heads_of_sequence(x, input.queries, b, options_);
     };
-    const double scale =
-        options_.scale != 0.0 ? options_.scale : 1.0 / std::sqrt(static_cast<double>(width));
-    const auto query = heads(rows.query) * scale;
+    const auto query = heads(rows.query) * score_scale(options_);
     const auto key = heads(rows.key);
     const auto value = heads(rows.value);
     const auto means =
         segment_means(std::min(own_.landmarks, length), length, query.options());  // (m, l)
-    const auto query_marks = nystrom_product(means, query);
-    const auto key_marks = nystrom_product(means, key);
+    const auto query_marks = kernels::batched_product(means, query);
+    const auto key_marks = kernels::batched_product(means, key);
     const auto weights = [](const at::Tensor& q, const at::Tensor& k) {
-      return kernels::softmax(nystrom_product(q, k.transpose(1, 2)));
+      return kernels::softmax(kernels::batched_product(q, k.transpose(1, 2)));
     };
     const auto inverse = iterative_inverse(weights(query_marks, key_marks), own_.iterations);
-    const auto read = nystrom_product(weights(query_marks, key), value);  // (H, m, K)
-    auto mixed = nystrom_product(weights(query, key_marks), nystrom_product(inverse, read));
+    const auto read = kernels::batched_product(weights(query_marks, key), value);  // (H, m, K)
+    auto mixed = kernels::batched_product(weights(query, key_marks),
+                                          kernels::batched_product(inverse, read));
     if (convolution_.defined()) {
       mixed = mixed + convolved(value);
     }
@@ -184,13 +171,9 @@ AttentionMaker read_nystrom_attention(config::Section& section) {
     section.fail("convolution", "found an even number, allowed are odd numbers and 0");
   }
   return [own, section](const AttentionOptions& options) {
-    if (options.is_causal) {
-      section.fail("type",
-                   "found 'nystrom' in a causal model: its landmarks contain later tokens; full, "
-                   "window and performer are causal");
-    }
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<NystromCore>(options, own)});
+    refuse_causal(section, options.is_causal, "nystrom",
+                  "its landmarks contain later tokens; full, window and performer are causal");
+    return attention_with_core(options, std::make_shared<NystromCore>(options, own));
   };
 }
 

@@ -9,6 +9,7 @@
 #include "nn/attention/attention_types.h"
 #include "nn/attention/linear_core.h"
 #include "nn/attention/self_attention.h"
+#include "nn/random_tensor.h"
 
 namespace weft::nn {
 
@@ -40,7 +41,7 @@ struct PerformerOptions {
 class SoftmaxFeatures : public FeatureMap {
  public:
   SoftmaxFeatures(const AttentionOptions& options, const PerformerOptions& own)
-      : own_(own), layer_(options.layer), width_(head_dim(options)), scale_(options.scale) {
+      : own_(own), layer_(options.layer), width_(head_dim(options)), scale_(score_scale(options)) {
     const auto most =
         std::lround(static_cast<double>(width_) * std::log(static_cast<double>(width_)));
     count_ = own.count.value_or(std::max<int64_t>(1, most));
@@ -65,8 +66,7 @@ class SoftmaxFeatures : public FeatureMap {
 
  private:
   at::Tensor log_features(const at::Tensor& x) const {
-    const double scale = scale_ != 0.0 ? scale_ : 1.0 / std::sqrt(static_cast<double>(width_));
-    const auto scaled = x * std::sqrt(scale);
+    const auto scaled = x * std::sqrt(scale_);
     const auto products =
         kernels::linear(scaled.flatten(0, 1), projection_.to(x.scalar_type()), {});
     return products.unflatten(0, {x.size(0), x.size(1)}) - scaled.square().sum(2, true) / 2;
@@ -80,19 +80,12 @@ class SoftmaxFeatures : public FeatureMap {
     drawn_ = index;
     Random random(static_cast<uint64_t>(own_.seed), RandomPurpose::kFeatures,
                   static_cast<uint64_t>(index), static_cast<uint64_t>(layer_));
-    auto rows = at::empty({count_, width_}, at::kDouble);
-    auto norms = at::empty({count_, 1}, at::kDouble);
-    const auto fill_normal = [&](double* values, int64_t size) {
-      std::generate(values, values + size, [&] { return random.normal(); });
-    };
-    fill_normal(rows.data_ptr<double>(), rows.numel());
+    const auto rows = normal_tensor({count_, width_}, random);
     if (own_.is_orthogonal) {
       for (int64_t first = 0; first < count_; first += width_) {
         orthogonalize(rows.slice(0, first, std::min(count_, first + width_)));
       }
-      auto fresh = at::empty({count_, width_}, at::kDouble);
-      fill_normal(fresh.data_ptr<double>(), fresh.numel());
-      rows.mul_(fresh.norm(2, {1}, true));
+      rows.mul_(normal_tensor({count_, width_}, random).norm(2, {1}, true));
     }
     const at::NoGradGuard guard;
     projection_.copy_(rows);
@@ -121,8 +114,7 @@ class SoftmaxFeatures : public FeatureMap {
 
 std::shared_ptr<Attention> make_linear(const AttentionOptions& options,
                                        const std::shared_ptr<FeatureMap>& map) {
-  return std::make_shared<SelfAttention>(
-      options, SelfAttentionParts{.core = std::make_shared<LinearCore>(options, map)});
+  return attention_with_core(options, std::make_shared<LinearCore>(options, map));
 }
 
 }  // namespace

@@ -44,8 +44,7 @@ AttentionMaker read_realformer_attention(config::Section& section) {
   return [is_detached](const AttentionOptions& options) {
     auto parts = dense_parts(options);
     parts.modifiers.push_back({"residual", std::make_shared<ResidualScores>(is_detached)});
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 

@@ -15,6 +15,7 @@
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/row_groups.h"
 #include "nn/attention/self_attention.h"
+#include "nn/random_tensor.h"
 
 namespace weft::nn {
 
@@ -57,9 +58,7 @@ class ReformerAttention : public Attention {
         "query_key", Linear(LinearOptions{options.dim, options.heads * width, options.has_bias}));
     value_ = register_module(
         "value", Linear(LinearOptions{options.dim, options.heads * width, options.has_bias}));
-    output_ = register_module(
-        "output", Linear(LinearOptions{options.heads * width, options.dim,
-                                       options.has_output_bias.value_or(options.has_bias)}));
+    output_ = register_module("output", output_projection(options));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -100,8 +99,10 @@ class ReformerAttention : public Attention {
   kernels::PartialAttention attend_round(const GroupedRows& rows,
                                          const HashGroups& groups,
                                          const ForwardContext& context) const {
+    auto settings = attention_settings(options_, context, /*by_head=*/true);
+    settings.scale = 1;
     auto result = attend_in_groups(
-        groups.rows, rows, {.heads = 1, .scale = 1, .dropout = context.rate(options_.dropout)},
+        groups.rows, rows, settings,
         context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights)),
         own_.rounds > 1);
     if (!result.lse.defined()) {
@@ -139,13 +140,10 @@ class ReformerAttention : public Attention {
 
   /// Random directions of a round, (K, buckets / 2).
   at::Tensor directions(int64_t buckets, int64_t round, const ForwardContext& context) const {
-    auto result = at::empty({head_dim(options_), buckets / 2}, at::kDouble);
     const auto step = own_.redraws && context.is_training ? context.step : 0;
     Random random(hash_combine(static_cast<uint64_t>(own_.seed), static_cast<uint64_t>(round)),
                   RandomPurpose::kFeatures, step, static_cast<uint64_t>(options_.layer));
-    auto* const values = result.data_ptr<double>();
-    std::generate(values, values + result.numel(), [&] { return random.normal(); });
-    return result;
+    return normal_tensor({head_dim(options_), buckets / 2}, random);
   }
 
   /// The bucket of each head of each key of a sequence, (S H): argmax [x R; -x R].
@@ -178,8 +176,7 @@ class ReformerAttention : public Attention {
         continue;
       }
       const auto own = hashes(key, sequence, round, context);
-      constexpr int64_t kRound = int64_t{1} << 24;
-      int64_t number = round * kRound;
+      int64_t number = first_group_number(round);
       for (int64_t head = 0; head < options_.heads; ++head) {
         std::vector<std::vector<int64_t>> tokens(
             static_cast<std::size_t>(buckets_of(sequence.keys)));
@@ -221,10 +218,13 @@ class ReformerAttention : public Attention {
         const bool is_alone = first_key == i && seen_end <= i + 1;
         mask.resize(mask.size() + static_cast<std::size_t>(words), 0);
         auto* const row = mask.data() + std::ssize(mask) - words;
-        for (auto j = first_key; j < (is_alone ? i + 1 : seen_end); ++j) {
-          if (is_alone || j != i) {
-            row[(j - first_key) / 16] |= static_cast<uint16_t>(1U << (j - first_key) % 16);
-          }
+        using kernels::AttentionGroups;
+        const auto own = i - first_key;  // its place among the keys
+        if (is_alone) {
+          AttentionGroups::show_keys(row, own, own + 1);
+        } else {
+          AttentionGroups::show_keys(row, 0, own);
+          AttentionGroups::show_keys(row, own + 1, seen_end - first_key);
         }
         result.alone.push_back(is_alone ? 1.0F : 0.0F);
         result.rows.query_rows.push_back((sequence.first_query + token - offset) * options_.heads +

@@ -11,12 +11,6 @@ namespace weft::nn {
 
 namespace {
 
-/// Rows of x. The gradient of each is summed in fp32, in a fixed order.
-at::Tensor gather(const at::Tensor& x, const std::vector<int64_t>& rows) {
-  return kernels::embedding_sum(x.contiguous(), kernels::to_device(rows, x.device()), {}, {}, {},
-                                {});
-}
-
 /// Rows of x by place; `missing` for the place behind the last.
 at::Tensor scatter(const at::Tensor& x, const at::Tensor& places, double missing) {
   return at::cat({x, at::full({1, x.size(1)}, missing, x.options())}).index_select(0, places);
@@ -38,6 +32,9 @@ kernels::PartialAttention attend_in_groups(const RowGroups& groups,
                                            const kernels::RngKey& rng_key,
                                            bool wants_lse) {
   const auto device = rows.query.device();
+  const auto gather = [&](const at::Tensor& x, const std::vector<int64_t>& indices) {
+    return kernels::gather_rows(x, kernels::to_device(indices, device));
+  };
   const kernels::AttentionInput input{.query = gather(rows.query, groups.query_rows),
                                       .key = gather(rows.key, groups.key_rows),
                                       .value = gather(rows.value, groups.key_rows),

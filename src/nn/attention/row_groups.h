@@ -22,6 +22,9 @@ struct RowGroups {
   void end_group(int64_t sequence, int64_t number, int64_t mask_begin = -1);
 };
 
+/// The first number of the groups of a round: those of different rounds are distinct.
+inline int64_t first_group_number(int64_t round) { return round << 24; }
+
 /// Rows of the queries, keys and values that groups refer to.
 struct GroupedRows {
   at::Tensor query;  // (rows, H K)

@@ -4,16 +4,33 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 
 namespace weft::nn {
 
+at::Tensor key_distances(const AttentionTile& tile) {
+  const auto options = at::TensorOptions(tile.query.device()).dtype(at::kLong);
+  const auto query = at::arange(tile.span.queries, options).unsqueeze(1) + tile.span.offset;
+  return at::arange(tile.span.keys, options) - query;
+}
+
+at::Tensor project_features(const at::Tensor& x, const at::Tensor& weight) {
+  auto sizes = x.sizes().vec();
+  sizes.back() = weight.size(0);
+  return kernels::linear(x.reshape({-1, x.size(-1)}), weight.to(x.scalar_type()), {}).view(sizes);
+}
+
+at::Tensor repeat_for_rows(const at::Tensor& vectors, const at::Tensor& x) {
+  const auto sizes = {x.size(0), x.size(2), x.size(1), x.size(3)};
+  return kernels::repeat_row(vectors.to(x.scalar_type()).flatten(), x.size(0) * x.size(2))
+      .view(sizes)
+      .transpose(1, 2);
+}
+
 at::Tensor DotProductScore::scores(const AttentionTile& tile) {
   const auto width = tile.query.size(-1);
-  const auto products = at::matmul(tile.query, tile.key.transpose(-2, -1));
-  const int64_t flops = 2 * products.numel() * width;
-  kernels::count_with_backward(products, flops, 2 * flops);
+  const auto products = kernels::batched_product(tile.query, tile.key.transpose(-2, -1));
   const double scale = scale_ != 0.0 ? scale_ : 1.0 / std::sqrt(static_cast<double>(width));
   return products.to(kernels::accumulate_type(products)) * scale;
 }
@@ -29,10 +46,7 @@ at::Tensor DistanceBias::scores(const at::Tensor& scores, const AttentionTile& t
   if (!bias.defined()) {
     return scores;
   }
-  const auto options = at::TensorOptions(bias.device()).dtype(at::kLong);
-  const auto query = at::arange(tile.span.queries, options).unsqueeze(1) + tile.span.offset;
-  const auto distance = at::arange(tile.span.keys, options) - query;  // from query to key
-  const auto columns = (distance + bias.size(1) / 2).clamp(0, bias.size(1) - 1);
+  const auto columns = (key_distances(tile) + bias.size(1) / 2).clamp(0, bias.size(1) - 1);
   return scores + bias.index_select(1, columns.flatten())
                       .view({bias.size(0), tile.span.queries, tile.span.keys})
                       .to(scores.scalar_type());

@@ -4,6 +4,15 @@
 
 namespace weft::nn {
 
+/// Position of the key minus that of the query, (L, S) int64.
+at::Tensor key_distances(const AttentionTile& tile);
+
+/// x W^T over the last dimension: x (G, H, L, K), weight (F, K) -> (G, H, L, F).
+at::Tensor project_features(const at::Tensor& x, const at::Tensor& weight);
+
+/// A vector of each head (H, K) for each row of x (G, H, L, K), in the shape and dtype of x.
+at::Tensor repeat_for_rows(const at::Tensor& vectors, const at::Tensor& x);
+
 /// The dot product of query and key times `scale` (arXiv:1706.03762, equation 1).
 class DotProductScore : public ScoreFunction {
  public:

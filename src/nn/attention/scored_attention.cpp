@@ -19,8 +19,7 @@ AttentionMaker read_scored_attention(config::Section& section) {
   return [make = registry.at(name).read(section)](const AttentionOptions& options) {
     auto parts = dense_parts(options);
     parts.score = make({.query_width = head_dim(options), .key_width = head_dim(options)});
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 

@@ -1,6 +1,7 @@
 #include "nn/attention/self_attention.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
@@ -24,14 +25,20 @@ const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device)
   return table_;
 }
 
+Linear qkv_projection(const AttentionOptions& options) {
+  const auto rows = (options.heads + 2 * key_heads(options)) * head_dim(options);
+  return Linear(LinearOptions{options.dim, rows, options.has_bias});
+}
+
+Linear output_projection(const AttentionOptions& options) {
+  return Linear(LinearOptions{options.heads * head_dim(options), options.dim,
+                              options.has_output_bias.value_or(options.has_bias)});
+}
+
 SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
     : options_(options), parts_(parts), angles_(options) {
-  const int64_t width = head_dim(options);
-  const int64_t rows = (options.heads + 2 * key_heads(options)) * width;
-  qkv_ = register_module("qkv", Linear(LinearOptions{options.dim, rows, options.has_bias}));
-  output_ = register_module(
-      "output", Linear(LinearOptions{options.heads * width, options.dim,
-                                     options.has_output_bias.value_or(options.has_bias)}));
+  qkv_ = register_module("qkv", qkv_projection(options));
+  output_ = register_module("output", output_projection(options));
   register_module("core", parts.core);
   if (parts.key_reducer != nullptr) {
     TORCH_CHECK(!options.is_causal, "reduced keys contain later tokens: not for causal attention");
@@ -140,10 +147,13 @@ std::vector<at::Tensor> SelfAttention::weights(const at::Tensor& x, const Forwar
                               context);
 }
 
+std::shared_ptr<Attention> attention_with_core(const AttentionOptions& options,
+                                               std::shared_ptr<AttentionCore> core) {
+  return std::make_shared<SelfAttention>(options, SelfAttentionParts{.core = std::move(core)});
+}
+
 std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options) {
-  return std::make_shared<SelfAttention>(
-      options,
-      SelfAttentionParts{.core = std::make_shared<DenseCore>(options, dense_parts(options))});
+  return attention_with_core(options, std::make_shared<DenseCore>(options, dense_parts(options)));
 }
 
 }  // namespace weft::nn

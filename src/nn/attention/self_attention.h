@@ -18,6 +18,10 @@ struct SelfAttentionParts {
   std::shared_ptr<SequenceReducer> value_reducer = nullptr;
 };
 
+/// Linear layers of a width: query, key and value side by side; the output.
+Linear qkv_projection(const AttentionOptions& options);
+Linear output_projection(const AttentionOptions& options);
+
 /// Table of RoPE angles, recomputed when a longer sequence arrives.
 class RotaryAngles {
  public:
@@ -67,5 +71,9 @@ class SelfAttention : public Attention {
   Linear qkv_{nullptr};  // weight ((H + 2 G) K, D): rows of query, then key, then value
   Linear output_{nullptr};
 };
+
+/// Self-attention with this core.
+std::shared_ptr<Attention> attention_with_core(const AttentionOptions& options,
+                                               std::shared_ptr<AttentionCore> core);
 
 }  // namespace weft::nn

@@ -12,14 +12,18 @@ namespace weft::nn {
 namespace {
 
 /// The keys of any of the patterns.
-class UnionPattern : public MaskPattern {
+class UnionPattern : public SparsePattern {
  public:
   explicit UnionPattern(std::vector<std::shared_ptr<SparsePattern>> patterns)
       : patterns_(std::move(patterns)) {}
 
-  bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override {
-    return std::ranges::any_of(
-        patterns_, [&](const auto& pattern) { return pattern->is_visible(span, head, i, j); });
+  void add_keys(const AttentionSpan& span,
+                int64_t head,
+                int64_t position,
+                std::vector<KeyRange>& keys) const override {
+    for (const auto& pattern : patterns_) {
+      pattern->add_keys(span, head, position, keys);
+    }
   }
 
  private:
@@ -33,17 +37,10 @@ std::vector<SequenceRows> sequences_of(const CoreInput& input,
   std::vector<SequenceRows> result;
   for (int64_t b = 0; b < input.queries.sequences(); ++b) {
     const auto i = static_cast<std::size_t>(b);
-    const auto queries = input.queries.length(b);
-    const auto keys = input.keys.length(b);
-    const auto& prefixes = context.prefix_lengths;
-    result.push_back(
-        {.span = {.queries = queries,
-                  .keys = keys,
-                  .offset = is_causal ? keys - queries : 0,
-                  .prefix = prefixes.empty() ? 0 : prefixes.at(i)},
-         .first_query = input.queries.offsets[i],
-         .first_key = rows.key_begins.empty() ? input.keys.offsets[i] : rows.key_begins[i],
-         .sequence = b});
+    result.push_back({.span = span_of(input, b, is_causal, context),
+                      .first_query = input.queries.offsets[i],
+                      .first_key = rows.key_begins[i],
+                      .sequence = b});
   }
   return result;
 }
@@ -76,10 +73,7 @@ at::Tensor SparseCore::forward(const CoreInput& input, const ForwardContext& con
   const auto by_row = [&](const at::Tensor& x) { return by_head ? x.reshape({-1, width}) : x; };
   const GroupedRows all{
       .query = by_row(rows.query), .key = by_row(rows.key), .value = by_row(rows.value)};
-  const kernels::AttentionSettings settings{.heads = by_head ? 1 : options_.heads,
-                                            .key_heads = by_head ? 1 : key_heads(options_),
-                                            .scale = options_.scale,
-                                            .dropout = context.rate(options_.dropout)};
+  const auto settings = attention_settings(options_, context, by_head);
   MergedRounds rounds;
   for (std::size_t round = 0; round < patterns_.size(); ++round) {
     const std::vector earlier(patterns_.begin(), patterns_.begin() + static_cast<int64_t>(round));

@@ -10,19 +10,6 @@ namespace {
 /// So many queries make a group: fewer repeat the packing of keys, more compute more scores that
 /// are then masked.
 constexpr int64_t kGroupSize = 64;
-/// Groups of different rounds have different numbers.
-constexpr int64_t kRound = int64_t{1} << 24;
-
-using Words = std::vector<uint16_t>;
-
-void set_bits(uint16_t* words, int64_t begin, int64_t end) {
-  for (int64_t j = begin; j < end;) {
-    const auto bit = j % 16;
-    const auto count = std::min<int64_t>(16 - bit, end - j);
-    words[j / 16] |= static_cast<uint16_t>(((1U << count) - 1U) << bit);
-    j += count;
-  }
-}
 
 /// Builds the groups of one head of one sequence.
 class GroupBuilder {
@@ -35,7 +22,7 @@ class GroupBuilder {
 
   void add_sequence(const SequenceRows& rows) {
     rows_ = rows;
-    next_number_ = options_.round * kRound;
+    next_number_ = first_group_number(options_.round);
     for (int64_t head = 0; head < (options_.by_head ? options_.heads : 1); ++head) {
       head_ = head;
       const auto step = std::max<int64_t>(1, pattern_.query_step(rows.span, head));
@@ -120,12 +107,12 @@ class GroupBuilder {
     for (const auto& range : ranges) {
       if (range.step == 1) {
         const auto first = index_of_[static_cast<std::size_t>(range.begin)];
-        set_bits(words, first, first + range.end - range.begin);
+        kernels::AttentionGroups::show_keys(words, first, first + range.end - range.begin);
         continue;
       }
       for (auto key = range.begin; key < range.end; key += range.step) {
         const auto index = index_of_[static_cast<std::size_t>(key)];
-        set_bits(words, index, index + 1);
+        kernels::AttentionGroups::show_keys(words, index, index + 1);
       }
     }
   }
@@ -161,7 +148,7 @@ class GroupBuilder {
     const auto begin = std::ssize(mask);
     bool sees_all = true;
     const auto queries_before = result_.query_rows.size();
-    Words words(static_cast<std::size_t>(row_words));
+    std::vector<uint16_t> words(static_cast<std::size_t>(row_words));
     for (std::size_t i = 0; i < positions.size(); ++i) {
       std::ranges::fill(words, 0);
       show(ranges[i], words.data());

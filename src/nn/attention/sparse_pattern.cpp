@@ -36,6 +36,24 @@ bool SparsePattern::is_visible(const AttentionSpan& span,
   });
 }
 
+void SparsePattern::hide(const AttentionSpan& span, int64_t head, int64_t i, bool* visible) const {
+  std::vector<KeyRange> keys;
+  add_keys(span, head, span.offset + i, keys);
+  std::vector<char> is_listed(static_cast<std::size_t>(span.keys));
+  for (const auto& range : keys) {
+    auto key = range.begin;
+    if (key < 0) {
+      key += (-key + range.step - 1) / range.step * range.step;
+    }
+    for (; key < std::min(range.end, span.keys); key += range.step) {
+      is_listed[static_cast<std::size_t>(key)] = 1;
+    }
+  }
+  for (int64_t j = 0; j < span.keys; ++j) {
+    visible[j] = visible[j] && is_listed[static_cast<std::size_t>(j)] != 0;
+  }
+}
+
 const SparsePattern& PatternByHead::of(int64_t head) const {
   return *patterns_.at(static_cast<std::size_t>(head) % patterns_.size());
 }
@@ -61,9 +79,7 @@ void register_pattern(const PatternDefinition& definition) { pattern_registry().
 
 std::shared_ptr<Attention> make_sparse_attention(
     const AttentionOptions& options, std::vector<std::shared_ptr<SparsePattern>> patterns) {
-  return std::make_shared<SelfAttention>(
-      options,
-      SelfAttentionParts{.core = std::make_shared<SparseCore>(options, std::move(patterns))});
+  return attention_with_core(options, std::make_shared<SparseCore>(options, std::move(patterns)));
 }
 
 void require_fixed_pattern(const config::Section& section,

@@ -35,6 +35,7 @@ class SparsePattern : public MaskPattern {
   virtual bool differs_by_head() const { return false; }
 
   bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override;
+  void hide(const AttentionSpan& span, int64_t head, int64_t i, bool* visible) const override;
 };
 
 /// One of the patterns for each head, in turn.

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "base/string_util.h"
-#include "kernels/flop_counter.h"
+#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
@@ -27,10 +27,7 @@ struct SynthesizerOptions {
 
 /// (G, H, L, K) by (H, K, F) -> (G, H, L, F)
 at::Tensor by_head(const at::Tensor& x, const at::Tensor& weight) {
-  auto y = at::matmul(x, weight.to(x.scalar_type()));
-  const int64_t flops = 2 * y.numel() * x.size(-1);
-  kernels::count_with_backward(y, flops, 2 * flops);
-  return y;
+  return kernels::batched_product(x, weight.to(x.scalar_type()));
 }
 
 /// Rows and columns of a tile in a table over positions (H, length, length).
@@ -101,7 +98,7 @@ class FactorisedRandomSynthesizer : public ScoreFunction {
   at::Tensor scores(const AttentionTile& tile) override {
     const auto rows = first_.narrow(1, tile.span.offset, tile.span.queries);
     const auto columns = second_.narrow(1, 0, tile.span.keys);
-    return at::matmul(rows, columns.transpose(1, 2)).unsqueeze(0);
+    return kernels::batched_product(rows, columns.transpose(1, 2)).unsqueeze(0);
   }
 
  private:
@@ -128,12 +125,13 @@ class MixedScores : public ScoreFunction {
       throw UserError(
           str_cat("attention.length: ", length_, ", but a text has ", tile.span.keys, " tokens"));
     }
-    const auto type = tile.query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const auto type = kernels::accumulate_type(tile.query);
+    const auto shares = mixture_.defined() ? mixture_.to(type).softmax(0) : at::Tensor();
     at::Tensor result;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       auto own = members_[i]->scores(tile).to(type);
-      if (mixture_.defined()) {
-        const auto share = mixture_.to(type).softmax(0).narrow(0, static_cast<int64_t>(i), 1);
+      if (shares.defined()) {
+        const auto share = shares.narrow(0, static_cast<int64_t>(i), 1);
         own = own * kernels::repeat_row(share, own.numel()).view(own.sizes());
       }
       result = result.defined() ? result + own : own;
@@ -219,8 +217,7 @@ AttentionMaker read_synthesizer_attention(config::Section& section) {
     }
     auto parts = dense_parts(options);
     parts.score = std::make_shared<MixedScores>(members, own.length);
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 

@@ -70,8 +70,7 @@ AttentionMaker read_talking_heads_attention(config::Section& section) {
     auto parts = dense_parts(options);
     parts.modifiers.push_back(
         {"talking_heads", std::make_shared<TalkingHeads>(options.heads, part)});
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 

@@ -16,8 +16,6 @@ constexpr config::KeySpec kWindow{
     .unit = "tokens",
     .range = config::between(1, 1 << 20)};
 
-int64_t radius_of(int64_t window, bool is_causal) { return is_causal ? window - 1 : window / 2; }
-
 /// WindowPattern as one of several patterns.
 class WindowKeys : public SparsePattern {
  public:
@@ -40,9 +38,9 @@ AttentionMaker window_attention(int64_t window) {
   return [window](const AttentionOptions& options) {
     TORCH_CHECK(window > 0, "found a window of ", window, " tokens, at least 1 is needed");
     auto parts = dense_parts(options);
-    parts.patterns.push_back(std::make_shared<WindowPattern>(radius_of(window, options.is_causal)));
-    return std::make_shared<SelfAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<DenseCore>(options, parts)});
+    parts.patterns.push_back(
+        std::make_shared<WindowPattern>(window_radius(window, options.is_causal)));
+    return attention_with_core(options, std::make_shared<DenseCore>(options, parts));
   };
 }
 
@@ -56,7 +54,7 @@ PatternMaker read_window_pattern(config::Section& section) {
   int64_t window = 128;
   section.read("window", window, kWindow);
   return [window](const PatternOptions& options) {
-    return std::make_shared<WindowKeys>(radius_of(window, options.is_causal));
+    return std::make_shared<WindowKeys>(window_radius(window, options.is_causal));
   };
 }
 

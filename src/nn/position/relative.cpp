@@ -1,45 +1,16 @@
 #include "nn/position/relative.h"
 
-#include <cmath>
+#include <algorithm>
 #include <memory>
 
 #include <ATen/ATen.h>
 
-#include "kernels/flop_counter.h"
 #include "kernels/linear/linear.h"
-#include "kernels/sum.h"
-#include "nn/attention/attention_parts.h"
+#include "nn/attention/score_parts.h"
 
 namespace weft::nn {
 
 namespace {
-
-double scale_of(const AttentionOptions& options) {
-  return options.scale != 0.0 ? options.scale
-                              : 1.0 / std::sqrt(static_cast<double>(head_dim(options)));
-}
-
-/// Position of the key minus that of the query, (L, S) int64.
-at::Tensor distances_of(const AttentionTile& tile) {
-  const auto options = at::TensorOptions(tile.query.device()).dtype(at::kLong);
-  const auto query = at::arange(tile.span.queries, options).unsqueeze(1) + tile.span.offset;
-  return at::arange(tile.span.keys, options) - query;
-}
-
-/// The last dimension of x (G, H, L, K) by table (R, K) -> (G, H, L, R)
-at::Tensor by_distance(const at::Tensor& x, const at::Tensor& table) {
-  auto sizes = x.sizes().vec();
-  const auto rows = kernels::linear(x.reshape({-1, x.size(-1)}), table.to(x.scalar_type()), {});
-  sizes.back() = rows.size(1);
-  return rows.view(sizes);
-}
-
-/// A vector of each head (H, K) for each row of x (G, H, L, K).
-at::Tensor for_each_row(const at::Tensor& vectors, const at::Tensor& x) {
-  return kernels::repeat_row(vectors.flatten(), x.size(0) * x.size(2))
-      .view({x.size(0), x.size(2), x.size(1), x.size(3)})
-      .transpose(1, 2);
-}
 
 /// For each pair the column of x (G, H, L, R) that `columns` (L, S) names.
 at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns) {
@@ -49,7 +20,7 @@ at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns) {
 class ShawPositions : public ScoreModifier {
  public:
   ShawPositions(const AttentionOptions& options, int64_t clip, bool has_values)
-      : clip_(clip), scale_(scale_of(options)) {
+      : clip_(clip), scale_(score_scale(options)) {
     const auto width = head_dim(options);
     keys_ = register_parameter("keys", at::empty({2 * clip + 1, width}));
     if (has_values) {
@@ -58,7 +29,7 @@ class ShawPositions : public ScoreModifier {
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const auto products = by_distance(tile.query, keys_);  // (G, H, L, 2 clip + 1)
+    const auto products = project_features(tile.query, keys_);  // (G, H, L, 2 clip + 1)
     return scores + gather_columns(products, columns_of(tile)).to(scores.scalar_type()) * scale_;
   }
   at::Tensor values(const at::Tensor& weights, const AttentionTile& tile) override {
@@ -69,12 +40,12 @@ class ShawPositions : public ScoreModifier {
     auto sizes = weights.sizes().vec();
     sizes.back() = values_.size(0);
     const auto sums = at::zeros(sizes, weights.options()).scatter_add(3, columns, weights);
-    return by_distance(sums, values_.t().contiguous());
+    return project_features(sums, values_.t().contiguous());
   }
 
  private:
   at::Tensor columns_of(const AttentionTile& tile) const {
-    return distances_of(tile).clamp(-clip_, clip_) + clip_;
+    return key_distances(tile).clamp(-clip_, clip_) + clip_;
   }
 
   int64_t clip_;
@@ -86,7 +57,7 @@ class ShawPositions : public ScoreModifier {
 class TransformerXlPositions : public ScoreModifier {
  public:
   TransformerXlPositions(const AttentionOptions& options, int64_t clamp)
-      : clamp_(clamp), heads_(options.heads), scale_(scale_of(options)) {
+      : clamp_(clamp), heads_(options.heads), scale_(score_scale(options)) {
     const auto width = head_dim(options);
     content_bias_ = register_parameter("content_bias", at::empty({options.heads, width}));
     position_bias_ = register_parameter("position_bias", at::empty({options.heads, width}));
@@ -97,17 +68,15 @@ class TransformerXlPositions : public ScoreModifier {
     const auto type = scores.scalar_type();
     const auto key = tile.key.to(type);
     const auto content =
-        (key * for_each_row(content_bias_.to(type), key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
+        (key * repeat_for_rows(content_bias_, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     const auto reach = std::max(tile.span.keys, tile.span.offset + tile.span.queries);
     const auto sinusoids = sinusoids_of(reach, scores.options());  // (2 reach - 1, D)
     const auto rows = kernels::linear(sinusoids, projection_.to(type), {});
     const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});  // (H, K, R)
     const auto own = tile.query.to(type);
-    const auto query = own + for_each_row(position_bias_.to(type), own);
-    const auto products = at::matmul(query, table);  // (G, H, L, R)
-    const int64_t flops = 2 * products.numel() * query.size(-1);
-    kernels::count_with_backward(products, flops, 2 * flops);
-    const auto columns = reach - 1 - distances_of(tile);  // of query position - key position
+    const auto query = own + repeat_for_rows(position_bias_, own);
+    const auto products = kernels::batched_product(query, table);  // (G, H, L, R)
+    const auto columns = reach - 1 - key_distances(tile);  // of query position - key position
     const auto positions = gather_columns(products, columns);
     return scores + (content + positions) * scale_;
   }
