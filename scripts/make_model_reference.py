@@ -30,6 +30,10 @@ XLM = dict(vocab_size=VOCABULARY, emb_dim=8, n_layers=2, n_heads=2, max_position
            eos_token_id=2)
 LANGUAGES = dict(n_langs=3, lang2id={"de": 0, "en": 1, "fr": 2}, id2lang={0: "de", 1: "en", 2: "fr"})
 ALBERT = dict(SIZES, embedding_size=4)
+DEBERTA = dict(SIZES, type_vocab_size=0, relative_attention=True, position_buckets=4, position_biased_input=False,
+               norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p", layer_norm_eps=1e-7)
+DEBERTA_OWN = dict(SIZES, type_vocab_size=0, num_labels=3, relative_attention=True, position_biased_input=True, max_relative_positions=4,
+                   share_att_key=False, pos_att_type=["p2c", "c2p"])
 LONGFORMER = dict(ROBERTA, attention_window=4)
 BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_blocks=1)   # short texts have full attention
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
@@ -71,6 +75,12 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "albert-sequence": ("AlbertForSequenceClassification", dict(ALBERT, num_labels=3), "class"),
     "albert-token": ("AlbertForTokenClassification", dict(ALBERT, num_labels=3), "token"),
     "albert-span": ("AlbertForQuestionAnswering", ALBERT, "span"),
+    "deberta-model": ("DebertaV2Model", DEBERTA, None),
+    "deberta-masked-lm": ("DebertaV2ForMaskedLM", DEBERTA, "masked"),
+    "deberta-sequence": ("DebertaV2ForSequenceClassification", DEBERTA_OWN, "class"),
+    "deberta-token": ("DebertaV2ForTokenClassification", dict(DEBERTA_OWN, pos_att_type=["c2p"], position_biased_input=False), "token"),
+    "deberta-span": ("DebertaV2ForQuestionAnswering", dict(DEBERTA, relative_attention=False, pos_att_type=None, norm_rel_ebd="none",
+                     position_biased_input=True), "span"),
     "big-bird-model": ("BigBirdModel", BIG_BIRD, None),
     "big-bird-masked-lm": ("BigBirdForMaskedLM", dict(BIG_BIRD, attention_type="original_full"), "masked"),
     "big-bird-sequence": ("BigBirdForSequenceClassification", dict(BIG_BIRD, num_labels=3), "class"),

@@ -168,8 +168,9 @@ at::Tensor Encoder::next_sentence_logits(const at::Tensor& pooled) {
 }
 
 at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& context) {
+  const bool uses_pooler = pooler_ && capabilities_of(options_.family).classifier_uses_pooler;
   return classification_head_->forward(
-      pooler_ ? pooler_->forward(rows) : rows, context.rate(classifier_dropout(options_)),
+      uses_pooler ? pooler_->forward(rows) : rows, context.rate(classifier_dropout(options_)),
       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)),
       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHeadInner)));
 }

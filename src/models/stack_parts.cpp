@@ -15,6 +15,7 @@ nn::NormOptions norm_of(const ModelOptions& options, int64_t dim) {
 
 nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions side) {
   side.dim = embedding_width(options);
+  side.hidden_dim = options.dim;
   side.length = options.length;
   side.offset = position_offset(options);
   side.head_dim = head_dim(options);

@@ -37,6 +37,9 @@ enum class RecurrentDropoutSite : uint32_t {
 /// Added to the layer index of a sub-layer's second, third, ... occurrence in its block.
 inline constexpr int64_t kRepeatedSublayer = int64_t{1} << 16;
 
+/// Added to the layer index for the distance vectors of its attention.
+inline constexpr int64_t kDistanceSites = int64_t{1} << 19;
+
 /// Times its letter, added to the layer index of a sub-layer that has a group of sites of its own.
 inline constexpr int64_t kOwnSites = int64_t{1} << 20;
 

@@ -23,6 +23,13 @@ struct EncoderStates {
   kernels::Layout layout;
 };
 
+/// A vector for each distance between two tokens, which each layer projects for itself.
+struct DistanceTable {
+  at::Tensor vectors;  // (R, D)
+  /// kernels::DistanceVectors::rows
+  std::shared_ptr<const std::vector<int32_t>> rows;
+};
+
 /// State shared by all modules in one forward pass.
 struct ForwardContext {
   kernels::Layout layout;
@@ -46,6 +53,8 @@ struct ForwardContext {
   std::vector<int64_t> prefix_lengths = {};
   /// Bias added to the scores by distance (kernels::AttentionSettings); set by the stack.
   at::Tensor distance_bias = {};
+  /// Set by the stack if it has such positions.
+  DistanceTable distance_table = {};
   /// The attention scores of the layer before, for types that add them; set by the stack.
   std::shared_ptr<ScoreChain> score_chain = nullptr;
 

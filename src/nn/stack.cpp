@@ -1,6 +1,7 @@
 #include "nn/stack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,6 +32,14 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   block.attention.has_distance_bias |= std::ranges::any_of(
       options.positions, [](const auto& position) { return position->bias != nullptr; });
   for (const auto& position : options.positions) {
+    if (position->distances != nullptr) {
+      const auto& scores = position->distance_scores;
+      TORCH_CHECK(!block.attention.distance_scores, "a stack has only one table of distances");
+      const int terms =
+          1 + (scores.content_to_position ? 1 : 0) + (scores.position_to_content ? 1 : 0);
+      block.attention.scale = score_scale(block.attention) / std::sqrt(terms);
+      block.attention.distance_scores = scores;
+    }
     if (position->modifier) {
       block.attention.position_modifiers.push_back(position->modifier);
     }
@@ -54,6 +63,10 @@ at::Tensor recompute_block(const Block& block,
   if (has_bias) {
     inputs.push_back(context.distance_bias);
   }
+  const bool has_table = context.distance_table.vectors.defined();
+  if (has_table) {
+    inputs.push_back(context.distance_table.vectors);
+  }
   // Auxiliary losses are outputs too: only so do they get a gradient.
   const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
   const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
@@ -63,8 +76,11 @@ at::Tensor recompute_block(const Block& block,
       states->states = again[1];
       inner.encoder_states = &*states;
     }
+    if (has_table) {
+      inner.distance_table.vectors = again.back();
+    }
     if (has_bias) {
-      inner.distance_bias = again.back();
+      inner.distance_bias = again[again.size() - (has_table ? 2 : 1)];
     }
     AuxiliaryLosses collected;
     inner.auxiliary_losses = context.auxiliary_losses == nullptr ? nullptr : &collected;
@@ -114,6 +130,11 @@ StackImpl::StackImpl(const StackOptions& options) {
   const auto groups =
       options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
   TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
+  for (const auto& position : options.positions) {
+    if (position->distances != nullptr) {
+      distances_ = register_module("distances", position->distances);
+    }
+  }
   std::size_t made = 0;  // blocks
   for (std::size_t layer = 0; layer < layers; ++layer) {
     if (layer * groups / layers < made) {
@@ -142,6 +163,9 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
   result.score_chain = std::make_shared<ScoreChain>();
   const auto& layout = context.layout;
   const auto longest = std::max({int64_t{1}, layout.max_length, layout.position_limit});
+  if (distances_ != nullptr) {
+    result.distance_table = distances_->forward(longest);
+  }
   for (const auto& bias : biases_) {
     const auto own = bias->forward(longest, device);  // (H, 2 L - 1)
     result.distance_bias = result.distance_bias.defined() ? result.distance_bias + own : own;

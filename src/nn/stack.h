@@ -36,8 +36,8 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
-  /// The context with what the attention of all layers shares: the distance biases, added up, and
-  /// the scores that a layer leaves to the next.
+  /// The context with what the attention of all layers shares: the distance biases, added up, the
+  /// distance table, and the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   at::Tensor final_norm(const at::Tensor& stream) const;
   /// The context of a layer.
@@ -50,7 +50,8 @@ class StackImpl : public torch::nn::Module {
   std::vector<std::shared_ptr<Block>> blocks_;  // of each layer
   std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer
   std::vector<std::shared_ptr<PositionBias>> biases_;
-  std::shared_ptr<Norm> norm_;  // null in post-norm stacks
+  std::shared_ptr<DistanceEmbedding> distances_;  // null: none
+  std::shared_ptr<Norm> norm_;                    // null in post-norm stacks
 };
 TORCH_MODULE(Stack);
 

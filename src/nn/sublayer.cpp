@@ -16,8 +16,7 @@ std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options) {
   auto attention = options.attention;
   attention.layer = options.layer;
   auto made = options.make_attention(attention);
-  const bool has_positions = attention.has_distance_bias || !attention.position_modifiers.empty();
-  if (has_positions && !made->adds_positions()) {
+  if (scores_have_positions(attention) && !made->adds_positions()) {
     throw config::Error(
         str_cat("model.position: changes the attention scores, which the "
                 "attention type of layer ",

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/string_util.h"
+#include "models/config/family.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "objectives/masked_lm.h"
@@ -12,10 +13,19 @@ namespace weft::objectives {
 
 namespace {
 
+/// Whether the generator may be narrower than the embeddings that it shares.
+bool shrinks(const models::ModelOptions& discriminator) {
+  return models::capabilities_of(discriminator.family).has_embedding_projection;
+}
+
 /// Sizes of the generators (arXiv:2003.10555, table 6): a third for ELECTRA-Base, a quarter for
-/// Small and Large.
+/// Small and Large. DeBERTa's are as wide as the discriminator and half as deep (arXiv:2111.09543,
+/// section 3.1).
 double published_generator_size(const models::ModelOptions& discriminator) {
   constexpr int64_t kBase = 768;
+  if (!shrinks(discriminator)) {
+    return 1;
+  }
   return discriminator.dim == kBase ? 1.0 / 3 : 0.25;
 }
 
@@ -28,10 +38,12 @@ void read_size(config::Section& section,
 
 GeneratorOptions read_generator(config::Section section) {
   GeneratorOptions options;
-  section.read("size_ratio", options.size_ratio,
-               {.help = "Generator width, heads and feed-forward width as a fraction of the "
-                        "discriminator's. null: 1/3 at a width of 768, else 1/4, as published.",
-                .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  section.read(
+      "size_ratio", options.size_ratio,
+      {.help = "Generator width, heads and feed-forward width as a fraction of the "
+               "discriminator's. null: 1/3 at a width of 768, else 1/4, as published; 1 where "
+               "embeddings cannot be wider than the model.",
+       .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
   read_size(section, "dim", options.dim,
             "Hidden size of the generator; a multiple of its heads. null: from size_ratio.");
   read_size(section, "heads", options.heads,
@@ -39,7 +51,8 @@ GeneratorOptions read_generator(config::Section section) {
   read_size(section, "width", options.width,
             "Intermediate size of the generator's feed-forward layer. null: from size_ratio.");
   read_size(section, "layers", options.layers,
-            "Number of generator layers. null: same as the discriminator.");
+            "Number of generator layers. null: same as the discriminator; half of it where "
+            "the generator cannot be narrower.");
   section.reject_unread();
   return options;
 }
@@ -75,7 +88,9 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
       size_ratio * static_cast<double>(discriminator.dim) / static_cast<double>(options.heads);
   options.dim = wanted.dim.value_or(options.heads * std::max<int64_t>(1, std::llround(head_dim)));
   options.width = wanted.width.value_or(scaled(discriminator.width));
-  options.layers = wanted.layers.value_or(discriminator.layers);
+  options.layers = wanted.layers.value_or(shrinks(discriminator)
+                                              ? discriminator.layers
+                                              : std::max<int64_t>(1, discriminator.layers / 2));
   return options;
 }
 
@@ -85,6 +100,11 @@ std::optional<Incompatibility> generator_incompatibility(const GeneratorOptions&
   if (generator.dim % generator.heads != 0) {
     return Incompatibility{"generator", str_cat("dim ", generator.dim, " with ", generator.heads,
                                                 " heads, must be a multiple of them")};
+  }
+  if (!shrinks(model) && generator.dim != model.dim) {
+    return Incompatibility{
+        "generator", str_cat("dim ", generator.dim, ", must be ", model.dim, ", the width of ",
+                             models::word_of(model.family), "'s embeddings")};
   }
   return std::nullopt;
 }

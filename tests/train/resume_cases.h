@@ -229,6 +229,14 @@ inline const std::vector<ResumeCase> kResumeCases = {
      {"model={type: gpt2, dim: 16, layers: 2, attention: {heads: 2, type: strided, stride: 3}, "
       "position: {type: transformer_xl}}",
       "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16"}},
+    {"disentangled attention",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"model={type: deberta-v2, dim: 16, layers: 2, attention: {heads: 2}, position: {buckets: 4, "
+      "max_distance: 8, share_projections: false}}",
+      "train.precision=bf16", "train.micro_batch_tokens=40",
+      "train.gradient_checkpointing=layers"}},
     {"attention pooling",
      "{type: classify}",
      "train",

@@ -38,12 +38,17 @@ class Attention : public torch::autograd::Function<Attention> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& given,
                             const std::optional<at::Tensor>& bias,
+                            const std::optional<at::Tensor>& query_distances,
+                            const std::optional<at::Tensor>& key_distances,
                             const c10::intrusive_ptr<Plan>& plan) {
     const auto qkv = given.contiguous();
     auto tensors = parts_of(qkv, *plan);
     tensors.bias = padded_bias(bias);
+    tensors.query_distances = query_distances.value_or(at::Tensor());
+    tensors.key_distances = key_distances.value_or(at::Tensor());
     attend(*plan, tensors);
-    context->save_for_backward({qkv, tensors.out, tensors.lse, tensors.bias});
+    context->save_for_backward({qkv, tensors.out, tensors.lse, tensors.bias,
+                                tensors.query_distances, tensors.key_distances});
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
     return tensors.out;
   }
@@ -58,11 +63,17 @@ class Attention : public torch::autograd::Function<Attention> {
     tensors.out = saved[1];
     tensors.lse = saved[2];
     tensors.bias = saved[3];
+    tensors.query_distances = saved[4];
+    tensors.key_distances = saved[5];
     tensors.gradient = gradients[0].contiguous();
     tensors.dq = dqkv_parts.q;
     tensors.dk = dqkv_parts.k;
     tensors.dv = dqkv_parts.v;
-    return {dqkv, attend_backward(plan, tensors), {}};
+    const auto dbias = attend_backward(plan, tensors);
+    const auto scaled = [&](const at::Tensor& gradient) {
+      return gradient.defined() ? gradient.mul_(plan.scale).to(saved[0].scalar_type()) : gradient;
+    };
+    return {dqkv, dbias, scaled(tensors.dquery_distances), scaled(tensors.dkey_distances), {}};
   }
 };
 
@@ -141,6 +152,34 @@ int64_t key_heads_of(const AttentionSettings& settings) {
   TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects ",
               key_heads, " key heads to divide ", settings.heads, " query heads");
   return key_heads;
+}
+
+/// Products of the H heads of rows (N, H K) with vectors (R, H K): (H, N, R).
+std::optional<at::Tensor> distance_products(const at::Tensor& rows,
+                                            const at::Tensor& vectors,
+                                            int64_t heads) {
+  if (!vectors.defined()) {
+    return std::nullopt;
+  }
+  const auto by_head = [&](const at::Tensor& x) {
+    return x.view({x.size(0), heads, -1}).transpose(0, 1);
+  };
+  return batched_product(by_head(rows), by_head(vectors.to(rows.scalar_type())).transpose(1, 2))
+      .contiguous();
+}
+
+void check_distance_vectors(const AttentionSettings& settings, int64_t longest, int64_t width) {
+  const auto& [keys, queries, rows] = settings.distance_vectors;
+  const auto fits = [&](const at::Tensor& x) {
+    return !x.defined() || (x.dim() == 2 && x.size(1) == settings.heads * width);
+  };
+  TORCH_CHECK(fits(keys) && fits(queries) && rows != nullptr &&
+                  static_cast<int64_t>(rows->size()) >= 2 * longest - 1 &&
+                  key_heads_of(settings) == settings.heads && !settings.rotary.defined() &&
+                  !settings.distance_bias.defined(),
+              "attention expects distance vectors (R, ", settings.heads * width,
+              "), rows for the distances of ", longest,
+              " tokens, and neither shared keys nor a rotary table or a bias");
 }
 
 // Resizes the bias to one column per distance below `span` on both sides.
@@ -261,6 +300,8 @@ PartialAttention separate_attention(const AttentionInput& input,
   check_inputs(input, queries, keys, settings);
   const int64_t width = input.query.size(1) / settings.heads;
   const int64_t max_length = std::max(queries.max_length, keys.max_length);
+  TORCH_CHECK(settings.distance_vectors.is_empty(),
+              "attention with separate queries and keys has no distance vectors");
   if (settings.rotary.defined()) {
     check_rotary(settings.rotary, max_length, width);
   }
@@ -313,6 +354,10 @@ at::Tensor attention(const at::Tensor& qkv,
   if (settings.rotary.defined()) {
     check_rotary(settings.rotary, layout.max_length, width);
   }
+  const bool has_distances = !settings.distance_vectors.is_empty();
+  if (has_distances) {
+    check_distance_vectors(settings, layout.max_length, width);
+  }
   if (!has_vector_kernel(qkv)) {
     const int64_t own = settings.heads * width;
     const int64_t shared = key_heads_of(settings) * width;
@@ -323,7 +368,13 @@ at::Tensor attention(const at::Tensor& qkv,
   }
   const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, rng_key);
   plan->span = std::max<int64_t>(1, layout.max_length);
+  const auto& [keys, queries, rows] = settings.distance_vectors;
+  const int64_t own = settings.heads * width;
   return Attention::apply(qkv, optional(with_span(settings.distance_bias, plan->span, plan->heads)),
+                          distance_products(qkv.narrow(1, 0, own), keys, settings.heads),
+                          has_distances
+                              ? distance_products(qkv.narrow(1, own, own), queries, settings.heads)
+                              : std::nullopt,
                           plan);
 }
 

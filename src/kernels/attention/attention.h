@@ -11,6 +11,18 @@
 
 namespace weft::kernels {
 
+/// Vectors of the distances between tokens, for disentangled attention (arXiv:2006.03654, equation
+/// 4): before it is scaled, the score of query i and key j grows by q_i . keys[c] + k_j .
+/// queries[c], where c is the row of the distance j - i. Differentiable.
+struct DistanceVectors {
+  at::Tensor keys = {};     // (R, H K); undefined: no such term
+  at::Tensor queries = {};  // the same
+  /// Row of the distance j - i at j - i + rows.size() / 2, for all distances that occur.
+  std::shared_ptr<const std::vector<int32_t>> rows = nullptr;
+
+  bool is_empty() const { return !keys.defined() && !queries.defined(); }
+};
+
 struct AttentionSettings {
   int64_t heads = 1;       // H
   int64_t key_heads = 0;   // G: number of key/value heads, each used by H / G query heads; 0: H
@@ -27,6 +39,9 @@ struct AttentionSettings {
   /// fp32: query i and key j use column j - i + S - 1, clamped to the valid range. Causal queries
   /// are aligned with the end: the last query has the position of the last key.
   at::Tensor distance_bias = {};
+  /// Only for queries and keys of the same tokens, with as many key heads as heads and without a
+  /// rotary table.
+  DistanceVectors distance_vectors = {};
 };
 
 /// Softmax attention within each sequence of the layout (arXiv:1706.03762). qkv (N, (H + 2 G) K):
@@ -63,8 +78,8 @@ struct AttentionInput {
   /// First key row of each sequence, unless the sequences are consecutive; the layout of keys then
   /// gives the lengths only.
   std::vector<int64_t> key_begins = {};
-  /// Only without causal masks, windows, rotary tables and biases; nullptr: sequences are no
-  /// groups.
+  /// Only without causal masks, windows, rotary tables, biases and distance vectors; nullptr:
+  /// sequences are no groups.
   std::shared_ptr<const AttentionGroups> groups = nullptr;
 };
 

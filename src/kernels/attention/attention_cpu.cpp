@@ -42,6 +42,29 @@ T* row_of(const at::Tensor& x, int64_t row, int64_t column) {
 }
 
 template <class T>
+cpu::DistanceScores<T> distance_scores_of(const AttentionPlan& plan,
+                                          const AttentionTensors& tensors,
+                                          int64_t row,
+                                          int64_t head) {
+  const auto& any =
+      tensors.query_distances.defined() ? tensors.query_distances : tensors.key_distances;
+  if (!any.defined()) {
+    return {};
+  }
+  const int64_t offset = (head * any.size(1) + row) * any.size(2);
+  const auto at_row = [&]<class Element>(const at::Tensor& x, Element*) {
+    return x.defined() ? elements<Element>(x) + offset : nullptr;
+  };
+  const auto& rows = *plan.distance_rows;
+  return {.query = at_row(tensors.query_distances, static_cast<const T*>(nullptr)),
+          .key = at_row(tensors.key_distances, static_cast<const T*>(nullptr)),
+          .stride = any.size(2),
+          .rows = rows.data() + rows.size() / 2,
+          .dquery = at_row(tensors.dquery_distances, static_cast<float*>(nullptr)),
+          .dkey = at_row(tensors.dkey_distances, static_cast<float*>(nullptr))};
+}
+
+template <class T>
 cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
                                         const AttentionTensors& tensors,
                                         int64_t b,
@@ -88,6 +111,7 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
       .rotary = elements<const float>(plan.rotary),
       .rotary_width = plan.rotary.defined() ? plan.rotary.size(1) : 0,
       .bias = centre(tensors.bias, head),
+      .distances = distance_scores_of<T>(plan, tensors, row, head),
       .mask = mask,
       .dropout_rng = dropout_rng,
       .out = row_of<T>(tensors.out, row, column),
@@ -180,6 +204,7 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(
   plan->window_radius = settings.window_radius;
   plan->rotary = settings.rotary;
   plan->groups = std::move(groups);
+  plan->distance_rows = settings.distance_vectors.rows;
   plan->rule = attention_dropout_rule(settings.dropout, rng_key);
   return plan;
 }
@@ -231,6 +256,11 @@ at::Tensor attend_backward(const AttentionPlan& plan, AttentionTensors& tensors)
     tensors.dbias =
         at::zeros({sequences, plan.heads * padded_span(plan.span)}, tensors.lse.options());
   }
+  const auto gradient_of = [&](const at::Tensor& distances) {
+    return distances.defined() ? at::zeros(distances.sizes(), tensors.lse.options()) : at::Tensor();
+  };
+  tensors.dquery_distances = gradient_of(tensors.query_distances);
+  tensors.dkey_distances = gradient_of(tensors.key_distances);
   dispatch_element_type(tensors.q, [&](auto element) {
     using T = decltype(element);
     for_each_task<T>(plan, tensors, plan.heads / plan.key_heads,

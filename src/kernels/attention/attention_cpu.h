@@ -31,8 +31,9 @@ struct AttentionPlan : torch::CustomClassHolder {
   bool wants_lse = false;  // as a result of its own
   bool has_gaps = false;   // query rows without keys, or key rows without queries
   int64_t window_radius = -1;
-  at::Tensor rotary;                              // (at least L, K) fp32, or undefined
-  std::shared_ptr<const AttentionGroups> groups;  // or nullptr
+  at::Tensor rotary;                                          // (at least L, K) fp32, or undefined
+  std::shared_ptr<const AttentionGroups> groups;              // or nullptr
+  std::shared_ptr<const std::vector<int32_t>> distance_rows;  // DistanceVectors::rows, or nullptr
   DropoutRule rule;
 
   int64_t length(int64_t b) const {
@@ -71,13 +72,18 @@ struct AttentionTensors {
   at::Tensor out = {};
   at::Tensor lse = {};   // (H, N) fp32
   at::Tensor bias = {};  // padded_bias, or undefined
+  /// Products of queries and keys with DistanceVectors, (H, N, R), contiguous; or undefined.
+  at::Tensor query_distances = {};
+  at::Tensor key_distances = {};
   // Backward only.
   at::Tensor gradient = {};  // of out
   at::Tensor dlse = {};      // (H, N) fp32, gradient of the natural logarithm; or undefined
   at::Tensor dq = {};
   at::Tensor dk = {};
   at::Tensor dv = {};
-  at::Tensor dbias = {};  // (B, H, columns of the bias) fp32, or undefined
+  at::Tensor dbias = {};             // (B, H, columns of the bias) fp32, or undefined
+  at::Tensor dquery_distances = {};  // fp32, not scaled
+  at::Tensor dkey_distances = {};
 };
 
 /// Bias (H, 2 span - 1) in the kernels' format: scaled to log2 and padded. Undefined if `bias` is.
@@ -86,7 +92,8 @@ at::Tensor padded_bias(const std::optional<at::Tensor>& bias);
 /// Computes out and lse.
 void attend(const AttentionPlan& plan, AttentionTensors& tensors);
 
-/// Computes dq, dk and dv. -> gradient of the bias, if there is one.
+/// Computes dq, dk, dv and the gradients of the distances. -> gradient of the bias, if there is
+/// one. A bias and distances exclude each other.
 at::Tensor attend_backward(const AttentionPlan& plan, AttentionTensors& tensors);
 
 }  // namespace weft::kernels

@@ -181,16 +181,60 @@ at::Tensor reference_bias_of(const at::Tensor& bias, const at::Tensor& distance)
       .transpose(0, 1);
 }
 
-// The mask, or an additive mask that includes the bias.
-at::Tensor mask_with_bias(const at::Tensor& mask,
-                          const at::Tensor& distance,
-                          const AttentionSettings& settings,
-                          const at::Tensor& like) {
-  if (!settings.distance_bias.defined()) {
-    return mask;
+// (G, H, L, S): the scores of the distances, scaled. q (G, H, L, K), k (G, H, S, K).
+at::Tensor distance_scores_of(const at::Tensor& q,
+                              const at::Tensor& k,
+                              const at::Tensor& distance,
+                              const DistanceVectors& vectors,
+                              double scale) {
+  const auto centre = static_cast<int64_t>(vectors.rows->size()) / 2;
+  const auto rows = at::tensor(at::ArrayRef<int32_t>(*vectors.rows), at::kLong);
+  const auto columns =
+      to_device(rows, q.device())
+          .index_select(0, (distance + centre).clamp(0, rows.size(0) - 1).flatten())
+          .view_as(distance);  // (G, 1, L, S)
+  // Products of each row with all vectors, (G, H, N, R).
+  const auto products = [&](const at::Tensor& rows_of_heads, const at::Tensor& given) {
+    const auto by_head =
+        given.to(rows_of_heads.scalar_type()).view({given.size(0), q.size(1), -1}).transpose(0, 1);
+    return at::matmul(rows_of_heads, by_head.transpose(1, 2)).to(accumulate_type(rows_of_heads));
+  };
+  at::Tensor sum;
+  if (vectors.keys.defined()) {
+    sum = products(q, vectors.keys).gather(3, columns.expand({-1, q.size(1), -1, -1}));
   }
-  const auto bias = reference_bias_of(settings.distance_bias, distance).to(like.scalar_type());
-  return bias.masked_fill(mask.logical_not(), -INFINITY);
+  if (vectors.queries.defined()) {
+    const auto of_keys = products(k, vectors.queries)
+                             .gather(3, columns.transpose(2, 3).expand({-1, q.size(1), -1, -1}))
+                             .transpose(2, 3);
+    sum = sum.defined() ? sum + of_keys : of_keys;
+  }
+  return sum * scale;
+}
+
+// (G, H, L, S): what the settings add to the scores; undefined: nothing.
+at::Tensor added_scores(const at::Tensor& q,
+                        const at::Tensor& k,
+                        const at::Tensor& distance,
+                        const AttentionSettings& settings,
+                        double scale) {
+  at::Tensor sum;
+  if (settings.distance_bias.defined()) {
+    sum = reference_bias_of(settings.distance_bias, distance).to(accumulate_type(q));
+  }
+  if (!settings.distance_vectors.is_empty()) {
+    const auto scores = distance_scores_of(q, k, distance, settings.distance_vectors, scale);
+    sum = sum.defined() ? sum + scores : scores;
+  }
+  return sum;
+}
+
+// The mask, or an additive mask that includes the added scores.
+at::Tensor mask_with_scores(const at::Tensor& mask,
+                            const at::Tensor& added,
+                            const at::Tensor& like) {
+  return added.defined() ? added.to(like.scalar_type()).masked_fill(mask.logical_not(), -INFINITY)
+                         : mask;
 }
 
 /// Unpadded sequences with full or causal attention: GPUs have the fastest kernels for these.
@@ -200,8 +244,9 @@ bool needs_no_mask(const Group& group, const Call& call) {
     return std::all_of(values.begin(), values.end(), [&](auto value) { return value == wanted; });
   };
   return !call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined() &&
-         settings.window_radius < 0 && are(group.masks, -1) &&
-         are(group.query_lengths, group.queries) && are(group.key_lengths, group.keys) &&
+         settings.distance_vectors.is_empty() && settings.window_radius < 0 &&
+         are(group.masks, -1) && are(group.query_lengths, group.queries) &&
+         are(group.key_lengths, group.keys) &&
          (!settings.is_causal || (are(group.shifts, 0) && are(group.prefix_lengths, 0)));
 }
 
@@ -231,21 +276,21 @@ PartialAttention attend(const Parts& parts, const Group& group, const Call& call
   }
   const auto distance = distances(group, device);
   const auto mask = visible(group, distance, call, device);
-  if (!call.wants_lse && settings.dropout == 0.0 && !settings.distance_bias.defined()) {
+  const auto added = added_scores(q, k, distance, settings, scale);
+  if (!call.wants_lse && settings.dropout == 0.0 && !added.defined()) {
     return {.out =
                 at::scaled_dot_product_attention(q, k, v, mask, 0.0, false, scale).transpose(1, 2)};
   }
   if (!call.wants_lse && q.is_cuda()) {  // no scores in memory, and a dropout of its own
     const auto rule = attention_dropout_rule(settings.dropout, call.rng_key);
     gpu::seed_dropout(device, rule, call.rng_key.first_sequence + group.sequences.front());
-    return {.out = at::scaled_dot_product_attention(q, k, v,
-                                                    mask_with_bias(mask, distance, settings, q),
+    return {.out = at::scaled_dot_product_attention(q, k, v, mask_with_scores(mask, added, q),
                                                     settings.dropout, false, scale)
                        .transpose(1, 2)};
   }
   auto scores = at::matmul(q, k.transpose(-2, -1)).to(accumulate_type(q)) * scale;
-  if (settings.distance_bias.defined()) {
-    scores = scores + reference_bias_of(settings.distance_bias, distance).to(scores.scalar_type());
+  if (added.defined()) {
+    scores = scores + added;
   }
   scores = scores.masked_fill(mask.logical_not(), -INFINITY);
   auto weights = at::softmax(scores, -1);

@@ -84,6 +84,59 @@ inline void add_bias(const AttentionTask<T>& task, const Block& block, int64_t i
   }
 }
 
+inline float widen(float x) { return x; }
+inline float widen(Bf16 x) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16U);
+}
+
+// Adds the scores of the distances between query i and the keys of the block.
+template <class T>
+inline void add_distance_scores(const AttentionTask<T>& task,
+                                const Block& block,
+                                int64_t i,
+                                float* row) {
+  const auto& distances = task.distances;
+  if (distances.rows == nullptr) {
+    return;
+  }
+  const float factor = task.scale * kLog2E;
+  const auto* const rows = distances.rows + bias_offset(task, block, i);
+  if (distances.query != nullptr) {
+    const T* const scores = distances.query + (block.row + i) * distances.stride;
+    for (int64_t j = 0; j < block.columns; ++j) {
+      row[j] += factor * widen(scores[rows[j]]);
+    }
+  }
+  if (distances.key != nullptr) {
+    const T* const scores = distances.key + block.column * distances.stride;
+    for (int64_t j = 0; j < block.columns; ++j) {
+      row[j] += factor * widen(scores[j * distances.stride + rows[j]]);
+    }
+  }
+}
+
+// Adds the gradients of such a row of scores to those of the distances.
+template <class T>
+inline void add_distance_gradients(const AttentionTask<T>& task,
+                                   const Block& block,
+                                   int64_t i,
+                                   const float* dscores) {
+  const auto& distances = task.distances;
+  const auto* const rows = distances.rows + bias_offset(task, block, i);
+  if (distances.dquery != nullptr) {
+    float* const gradients = distances.dquery + (block.row + i) * distances.stride;
+    for (int64_t j = 0; j < block.columns; ++j) {
+      gradients[rows[j]] += dscores[j];
+    }
+  }
+  if (distances.dkey != nullptr) {
+    float* const gradients = distances.dkey + block.column * distances.stride;
+    for (int64_t j = 0; j < block.columns; ++j) {
+      gradients[j * distances.stride + rows[j]] += dscores[j];
+    }
+  }
+}
+
 // Samples the keep bits of the block's weights: rows of `tile / 16` groups.
 template <class T, class Term>
 inline void sample_dropout_bits(const AttentionTask<T>& task,

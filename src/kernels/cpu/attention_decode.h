@@ -13,7 +13,7 @@ template <class T>
 inline bool is_decode_step(const AttentionTask<T>& task) {
   constexpr int64_t kMax = 4;
   return task.queries <= kMax && task.queries < task.keys && task.rotary == nullptr &&
-         task.mask == nullptr && task.dropout_rng.threshold == 0;
+         task.mask == nullptr && task.distances.rows == nullptr && task.dropout_rng.threshold == 0;
 }
 
 /// Row of a head: kVectors whole vectors, kept in registers; 0: any width.

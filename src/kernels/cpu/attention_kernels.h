@@ -69,6 +69,7 @@ inline void forward_block(const AttentionTask<T>& task,
   for (int64_t i = 0; i < block.rows; ++i) {
     float* const scores = w.scores + i * w.stride;
     add_bias(task, block, i, scores);
+    add_distance_scores(task, block, i, scores);
     mask_row(task, block, i, scores);
     const Row row{.scores = scores,
                   .padded = round_up_16(block.columns),
@@ -211,6 +212,21 @@ inline void dscores_row(const ScoreGradientRow (&rows)[kDepth<Term>],
   }
 }
 
+// Where the dscores of query i are added up: by distance for a bias, or to be added to those of the
+// distances; or null.
+template <class Term, class T>
+inline float* score_gradients_of(const AttentionTask<T>& task,
+                                 const Workspace<Term>& w,
+                                 const Block& block,
+                                 int64_t i) {
+  if (task.distances.rows != nullptr) {
+    float* const row = w.distances + i % kDepth<Term> * w.tile;
+    fill(row, round_up_16(block.columns), 0.0F);
+    return row;
+  }
+  return task.dbias == nullptr ? nullptr : task.dbias + bias_offset(task, block, i);
+}
+
 template <class Term, class T>
 inline ScoreGradientRow make_dscores_row(const AttentionTask<T>& task,
                                          const Workspace<Term>& w,
@@ -225,13 +241,14 @@ inline ScoreGradientRow make_dscores_row(const AttentionTask<T>& task,
     return {scores, dscores, bits, 0, 0, nullptr};
   }
   add_bias(task, block, i, scores);
+  add_distance_scores(task, block, i, scores);
   mask_row(task, block, i, scores);
   return {scores,
           dscores,
           bits,
           task.lse[block.row + i],
           w.dot[block.row + i],
-          task.dbias == nullptr ? nullptr : task.dbias + bias_offset(task, block, i)};
+          score_gradients_of(task, w, block, i)};
 }
 
 template <class Term, class T>
@@ -254,6 +271,11 @@ inline void dscores_block(const AttentionTask<T>& task,
       dscores_row<true, Term>(rows, round_up_16(block.columns), out);
     } else {
       dscores_row<false, Term>(rows, round_up_16(block.columns), out);
+    }
+    for (int64_t r = 0; task.distances.rows != nullptr && r < kDepth<Term>; ++r) {
+      if (i + r < block.rows) {
+        add_distance_gradients(task, block, i + r, w.distances + r * w.tile);
+      }
     }
   }
 }

@@ -153,6 +153,7 @@ struct Workspace {
   float* dot;                     // (queries) gradient . out; forward: the running maximum
   float* total;                   // (queries) forward: the running sum
   uint16_t* bits;                 // (kQueryBlock, keys / 16)
+  float* distances;               // (2, tile) dscores of the rows of a term
 
   int64_t depth() const { return terms_of<Term>(width); }
 };
@@ -202,6 +203,7 @@ inline Workspace<Term> allocate_workspace(const AttentionTask<T>& task) {
   w.dot = allocator.take(task.queries);
   w.total = allocator.take(task.queries);
   w.bits = allocator.take<uint16_t>(kQueryBlock * round_up_16(task.keys) / 32);
+  w.distances = allocator.take(2 * w.tile);
   return w;
 }
 

@@ -209,6 +209,19 @@ struct GatherSum {
   T* out;
 };
 
+/// Scores of distances (DistanceVectors), which are scaled with those of the keys: query i and key
+/// j use column rows[j - i] of their rows.
+template <class T>
+struct DistanceScores {
+  const T* query;  // (queries, stride), or null
+  const T* key;    // (keys, stride), or null
+  int64_t stride;
+  const int32_t* rows;  // or null: no such scores
+  // Backward only: gradients, not scaled; accumulated.
+  float* dquery;
+  float* dkey;
+};
+
 /// Attention of one head of one sequence.
 template <class T>
 struct AttentionTask {
@@ -231,6 +244,7 @@ struct AttentionTask {
   /// Added to the scores (in log2 units), or null: query i and key j use bias[j - i - first]. Read
   /// up to 16 elements past the end.
   const float* bias;
+  DistanceScores<T> distances;
   /// Rows of round_up_16(keys) bits: the keys that each query attends to. Or null: all of them.
   const uint16_t* mask;
   DropoutRng dropout_rng;
@@ -289,7 +303,7 @@ static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t w
   const int64_t tile = (keys < kKeyTile ? round_up_16(keys) : kKeyTile) + 16;
   const int64_t of_queries = 3 * (queries + kQueryBlock) * padded_width + 2 * (queries + 16);
   const int64_t of_keys = (4 * tiles + 2) * tile * padded_width;
-  const int64_t of_blocks = 3 * kQueryBlock * tile + kQueryBlock * round_up_16(keys) / 32;
+  const int64_t of_blocks = (3 * kQueryBlock + 2) * tile + kQueryBlock * round_up_16(keys) / 32;
   constexpr int64_t kRounding = 16 * 16;
   return of_queries + of_keys + of_blocks + kRounding;
 }

@@ -9,15 +9,37 @@ namespace weft::models {
 namespace {
 
 Registry<FamilyDefinition>& registered_families() {
-  static Registry<FamilyDefinition> table(
-      "model family", {bert(),     roberta(),      xlm_roberta(), distilbert(),
-                       electra(),  modernbert(),   longformer(),  big_bird(),
-                       albert(),   bag_of_words(), fasttext(),    decomposable_attention(),
-                       gpt2(),     llama(),        mistral(),     qwen2(),
-                       gpt_neox(), t5(),           mt5(),         bart(),
-                       mbart(),    marian(),       transformer(), vit(),
-                       deit(),     xlm(),          ngram(),       feed_forward_lm(),
-                       elmo(),     seq2seq_rnn()});
+  static Registry<FamilyDefinition> table("model family", {bert(),
+                                                           roberta(),
+                                                           xlm_roberta(),
+                                                           distilbert(),
+                                                           electra(),
+                                                           modernbert(),
+                                                           longformer(),
+                                                           big_bird(),
+                                                           albert(),
+                                                           deberta(),
+                                                           bag_of_words(),
+                                                           fasttext(),
+                                                           decomposable_attention(),
+                                                           gpt2(),
+                                                           llama(),
+                                                           mistral(),
+                                                           qwen2(),
+                                                           gpt_neox(),
+                                                           t5(),
+                                                           mt5(),
+                                                           bart(),
+                                                           mbart(),
+                                                           marian(),
+                                                           transformer(),
+                                                           vit(),
+                                                           deit(),
+                                                           xlm(),
+                                                           ngram(),
+                                                           feed_forward_lm(),
+                                                           elmo(),
+                                                           seq2seq_rnn()});
   return table;
 }
 

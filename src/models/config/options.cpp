@@ -67,8 +67,10 @@ void document_families(Section& section) {
   std::vector<config::TypeDeclarations> all;
   for (const auto& [name, family] : families()) {
     auto options = family_defaults(family);
-    all.push_back({name, config::collect_declarations(
-                             [&](Section keys) { family->read_keys(keys, options, nullptr); })});
+    const auto read = [&, reader = family->read_keys](Section keys) {
+      reader(keys, options, nullptr);
+    };
+    all.push_back({name, config::collect_declarations(read)});
   }
   section.declare(config::merge_types(all));
 }

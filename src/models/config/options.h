@@ -13,6 +13,7 @@
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
 #include "nn/norm_place.h"
+#include "nn/position/disentangled.h"
 #include "nn/position/rotary.h"
 #include "nn/position/t5_bias.h"
 
@@ -81,6 +82,9 @@ struct ModelOptions {
   int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5
+  /// Of deberta-v2; nullopt: no such positions.
+  std::optional<nn::DisentangledOptions> disentangled = {};
+  bool has_position_embeddings = true;  // deberta-v2: learned ones
 
   // heads and initial values
   bool uses_mean_pooling = false;  // sequence classifiers read the mean, not the first token

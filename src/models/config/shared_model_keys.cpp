@@ -255,6 +255,9 @@ class Reader {
 
   /// Further keys of the family's own type.
   void family_position(Section& section) {
+    if (keys_.read_position != nullptr) {
+      keys_.read_position(section, options_, base_);
+    }
     if (keys_.has_sinusoids) {
       section.read("sinusoidal_init", options_.has_sinusoidal_positions,
                    {.help = "Initialises the position embeddings with sinusoids instead of random "

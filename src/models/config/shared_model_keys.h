@@ -36,6 +36,10 @@ struct SharedModelKeys {
   void (*read_window)(LayerPartSection& section,
                       ModelOptions& options,
                       const ModelOptions* base) = nullptr;
+  /// Reads further keys of the family's own position type.
+  void (*read_position)(config::Section& section,
+                        ModelOptions& options,
+                        const ModelOptions* base) = nullptr;
 };
 
 /// Reads these keys into the options. `base`: the init_from model; keys that define shapes may not

@@ -49,6 +49,8 @@ struct WeightNames {
   std::string_view segment = "embeddings.token_type_embeddings";
   std::string_view embedding_norm = "embeddings.LayerNorm";
   std::string_view projection = {};
+  std::string_view distances = {};  // ModelOptions::disentangled
+  std::string_view distance_norm = {};
 
   std::string_view layers = "encoder.layer.";  // before the number of the layer
   std::string_view layer_end = ".";            // and behind it
@@ -57,6 +59,9 @@ struct WeightNames {
   std::string_view fused_query_key_value = {};  // in place of these
   /// Of the global tokens, if they have projections of their own.
   std::array<std::string_view, 3> global_query_key_value = {};
+  /// Of distances, if they have projections of their own.
+  std::string_view distance_key = {};
+  std::string_view distance_query = {};
   std::string_view attention_output = "attention.output.dense";
   std::string_view up = "intermediate.dense";
   std::string_view down = "output.dense";

@@ -50,12 +50,26 @@ class BertTensors {
       }
     };
     table("word", names_.word, options_.vocabulary);
-    table("position", names_.position, position_offset(options_) + options_.length);
+    if (options_.has_position_embeddings) {
+      table("position", names_.position, position_offset(options_) + options_.length);
+    }
     table("segment", names_.segment, options_.type_vocab_size);
     builder_.norm("embeddings.norm", str_cat(prefix_, names_.embedding_norm), width,
                   options_.biases.norm);
     if (width != options_.dim) {
       builder_.linear("projection", str_cat(prefix_, names_.projection), {width, options_.dim});
+    }
+    distances();
+  }
+
+  void distances() {
+    if (!options_.disentangled) {
+      return;
+    }
+    builder_.table("layers.distances", str_cat(prefix_, names_.distances),
+                   {2 * nn::distance_span(*options_.disentangled), options_.dim});
+    if (options_.disentangled->has_norm) {
+      norm("layers.distances.norm", str_cat(prefix_, names_.distance_norm));
     }
   }
 
@@ -94,6 +108,17 @@ class BertTensors {
     }
     if (!names_.global_query_key_value.front().empty()) {
       projections(parameter + "attention.global_qkv", hf_name, names_.global_query_key_value);
+    }
+    if (options_.disentangled && !options_.disentangled->scores.shares_projections) {
+      const auto& scores = options_.disentangled->scores;
+      const auto projection = [&](bool is_used, const char* own, std::string_view name) {
+        if (is_used) {
+          builder_.linear(parameter + "attention.distances." + own, str_cat(hf_name, name),
+                          {dim, dim});
+        }
+      };
+      projection(scores.content_to_position, "key", names_.distance_key);
+      projection(scores.position_to_content, "query", names_.distance_query);
     }
     builder_.linear(parameter + "attention.output", str_cat(hf_name, names_.attention_output),
                     {dim, dim, has_bias});

@@ -16,6 +16,7 @@ FamilyDefinition modernbert();   // arXiv:2412.13663
 FamilyDefinition longformer();   // arXiv:2004.05150
 FamilyDefinition big_bird();     // arXiv:2007.14062
 FamilyDefinition albert();       // arXiv:1909.11942
+FamilyDefinition deberta();      // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
 FamilyDefinition xlm();          // arXiv:1901.07291
 
 FamilyDefinition bag_of_words();            // a linear classifier of word counts

@@ -59,6 +59,11 @@ std::vector<at::Tensor> Attention::weights(const at::Tensor& /*x*/,
   TORCH_CHECK(false, "this attention type has no attention weights to show");
 }
 
+bool scores_have_positions(const AttentionOptions& options) {
+  return options.has_distance_bias || !options.position_modifiers.empty() ||
+         options.distance_scores.has_value();
+}
+
 int64_t key_heads(const AttentionOptions& options) {
   return options.key_heads > 0 ? options.key_heads : options.heads;
 }

@@ -19,6 +19,18 @@ struct NamedModifier;  // nn/attention/attention_parts.h
 /// Makes the part of a layer that lets its scores depend on positions.
 using PositionModifierMaker = std::function<NamedModifier(const AttentionOptions&)>;
 
+/// Scores of a layer that depend on the content of a token and the distance of the other
+/// (arXiv:2006.03654, equation 4).
+struct DistanceScoreOptions {
+  bool content_to_position = true;  // a query and the projected vector of the distance
+  bool position_to_content = true;  // a key and the same
+  /// The vectors are projected like tokens; else by layers of their own.
+  bool shares_projections = true;
+  double dropout = 0;  // of the vectors
+
+  bool operator==(const DistanceScoreOptions&) const = default;
+};
+
 /// Settings of the model that all attention types share.
 struct AttentionOptions {
   int64_t dim = 0;                           // D
@@ -35,7 +47,9 @@ struct AttentionOptions {
   std::optional<bool> has_output_bias = {};  // of the output projection; nullopt: as has_bias
   bool has_distance_bias = false;            // ForwardContext::distance_bias is added to the scores
   std::vector<PositionModifierMaker> position_modifiers = {};  // of this layer
-  double dropout = 0.1;                                        // on the attention weights
+  /// The scores contain those of ForwardContext::distance_table.
+  std::optional<DistanceScoreOptions> distance_scores = {};
+  double dropout = 0.1;  // on the attention weights
 };
 
 /// Self-attention within each sequence, including the output projection.
@@ -43,8 +57,8 @@ class Attention : public Sublayer {
  public:
   bool mixes_tokens() const override { return true; }
 
-  /// Whether the scores contain ForwardContext::distance_bias, if has_distance_bias, and the
-  /// position modifiers. A model with such positions refuses types that ignore them.
+  /// Whether the scores contain ForwardContext::distance_bias, if has_distance_bias, the position
+  /// modifiers and the distance scores. A model with such positions refuses types that ignore them.
   virtual bool adds_positions() const { return false; }
 
   /// Attention weights of forward() for the same input, without dropout: (H, L, L) in fp32 for each
@@ -66,6 +80,9 @@ std::shared_ptr<Attention> make_full_attention(const AttentionOptions& options);
 
 /// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
 void register_attention(const AttentionDefinition& definition);
+
+/// Whether scores depend on positions by more than a rotation of queries and keys.
+bool scores_have_positions(const AttentionOptions& options);
 
 /// G and K.
 int64_t key_heads(const AttentionOptions& options);

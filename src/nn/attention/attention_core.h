@@ -16,6 +16,7 @@ struct CoreInput {
   const kernels::Layout& queries;
   const kernels::Layout& keys;   // same as `queries` for qkv
   kernels::RngKey rng_key = {};  // of the dropout of the weights
+  kernels::DistanceVectors distance_vectors = {};
 };
 
 /// The part of an attention layer between its input and output projections: mixes the values of a

@@ -35,6 +35,7 @@ struct AttentionTile {
   at::Tensor query;  // (G, H, L, K), rotated
   at::Tensor key;  // (G, H, S, K), rotated; a key head is repeated for each query head that uses it
   const ForwardContext& context;
+  kernels::DistanceVectors distance_vectors = {};
 };
 
 /// The scores of the sequences of one pass, which a layer leaves to the next.

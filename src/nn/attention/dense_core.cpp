@@ -71,7 +71,7 @@ DenseCore::DenseCore(AttentionOptions options, DenseParts parts)
 }
 
 bool DenseCore::is_position_independent() const {
-  return parts_.patterns.empty() && parts_.modifiers.empty() &&
+  return parts_.patterns.empty() && parts_.modifiers.empty() && !options_.distance_scores &&
          parts_.score->is_position_independent();
 }
 
@@ -79,6 +79,12 @@ std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
     const CoreInput& input, const ForwardContext& context) const {
   std::optional settings = attention_settings(options_, context, /*by_head=*/false);
   settings->rotary = input.rotary;
+  settings->distance_vectors = input.distance_vectors;
+  const bool are_own_tokens = input.qkv.defined() && !input.rotary.defined();
+  if (!input.distance_vectors.is_empty() &&
+      (!are_own_tokens || key_heads(options_) != options_.heads || options_.has_distance_bias)) {
+    return std::nullopt;  // the kernels cannot combine them
+  }
   const auto add = [&](const AttentionPart& part) {
     if (settings) {
       settings = part.fused(std::move(*settings), context);
@@ -133,7 +139,7 @@ at::Tensor DenseCore::visible_pairs(const AttentionTile& tile) const {
 }
 
 at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
-  auto scores = parts_.score->scores(tile);
+  auto scores = add_distance_scores(parts_.score->scores(tile), tile, score_scale(options_));
   for (const auto& [name, modifier] : parts_.modifiers) {
     scores = modifier->scores(scores, tile);
   }
@@ -157,7 +163,8 @@ AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
                                       span.queries, options_),
           .key = parts_.score->prepared_keys(
               heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_)),
-          .context = context};
+          .context = context,
+          .distance_vectors = separated_rows.distance_vectors};
 }
 
 at::Tensor DenseCore::mix(const Spans::value_type& sequences,

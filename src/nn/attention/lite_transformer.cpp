@@ -126,11 +126,12 @@ class TimeConvolution : public torch::nn::Module {
 class LiteTransformerAttention : public Attention {
  public:
   LiteTransformerAttention(const AttentionOptions& options, const LiteOptions& own, int64_t split)
-      : split_(split) {
+      : split_(split), wants_distances_(options.distance_scores.has_value()) {
     if (split > 0) {
       auto of_part = options;
       of_part.dim = split;
       of_part.head_dim = split / options.heads;
+      of_part.distance_scores.reset();  // the table is as wide as the model
       attention_ = register_module("attention", make_full_attention(of_part));
     }
     if (split < options.dim) {
@@ -156,11 +157,12 @@ class LiteTransformerAttention : public Attention {
     return attention_->weights(x.slice(1, 0, split_).contiguous(), context);
   }
   bool adds_positions() const override {
-    return attention_ != nullptr && attention_->adds_positions();
+    return !wants_distances_ && attention_ != nullptr && attention_->adds_positions();
   }
 
  private:
   int64_t split_;
+  bool wants_distances_;
   std::shared_ptr<Attention> attention_;
   std::shared_ptr<TimeConvolution> convolution_;
 };

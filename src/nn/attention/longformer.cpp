@@ -87,7 +87,9 @@ class LongformerAttention : public Attention {
     return result;
   }
 
-  bool adds_positions() const override { return core_->adds_positions(); }
+  bool adds_positions() const override {
+    return !options_.distance_scores && core_->adds_positions();
+  }
 
  private:
   struct GlobalRows {

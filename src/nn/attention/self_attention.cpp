@@ -40,6 +40,9 @@ SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentio
   qkv_ = register_module("qkv", qkv_projection(options));
   output_ = register_module("output", output_projection(options));
   register_module("core", parts.core);
+  if (options.distance_scores) {
+    distances_ = register_module("distances", DistanceProjection(options));
+  }
   if (parts.key_reducer != nullptr) {
     TORCH_CHECK(!options.is_causal, "reduced keys contain later tokens: not for causal attention");
     TORCH_CHECK(parts.value_reducer != nullptr, "keys are reduced, but not values");
@@ -58,6 +61,10 @@ kernels::RngKey SelfAttention::rng_key(const ForwardContext& context) const {
   return context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
 }
 
+kernels::DistanceVectors SelfAttention::distance_vectors(const ForwardContext& context) {
+  return distances_ ? distances_->forward(qkv_, context) : kernels::DistanceVectors();
+}
+
 at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
   TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
   TORCH_CHECK(options_.is_causal, "only causal attention can continue from a KV cache");
@@ -70,7 +77,8 @@ at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const Forward
                                         .value = rows.value,
                                         .key_begins = rows.starts},
                                .queries = context.layout,
-                               .keys = rows.layout},
+                               .keys = rows.layout,
+                               .distance_vectors = distance_vectors(context)},
                               context);
 }
 
@@ -100,7 +108,8 @@ at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& cont
                                .rotary = rotary_table(context, x.device()),
                                .queries = context.layout,
                                .keys = context.layout,
-                               .rng_key = rng_key(context)},
+                               .rng_key = rng_key(context),
+                               .distance_vectors = distance_vectors(context)},
                               context);
 }
 
@@ -109,7 +118,7 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const ForwardContext& con
 }
 
 bool SelfAttention::is_position_independent() const {
-  return options_.rotary.theta == 0 && parts_.key_reducer == nullptr &&
+  return options_.rotary.theta == 0 && !distances_ && parts_.key_reducer == nullptr &&
          parts_.core->is_position_independent();
 }
 
@@ -143,7 +152,8 @@ std::vector<at::Tensor> SelfAttention::weights(const at::Tensor& x, const Forwar
   return parts_.core->weights({.qkv = qkv_->forward(x, context),
                                .rotary = rotary_table(context, x.device()),
                                .queries = context.layout,
-                               .keys = context.layout},
+                               .keys = context.layout,
+                               .distance_vectors = distance_vectors(context)},
                               context);
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/attention/rotary.h"
 #include "nn/attention/attention_core.h"
 #include "nn/attention/attention_parts.h"
+#include "nn/attention/distance_projection.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -63,6 +64,7 @@ class SelfAttention : public Attention {
   at::Tensor attend_reduced(const at::Tensor& qkv, const ForwardContext& context);
   at::Tensor rotary_table(const ForwardContext& context, const at::Device& device);
   kernels::RngKey rng_key(const ForwardContext& context) const;
+  kernels::DistanceVectors distance_vectors(const ForwardContext& context);
   bool is_position_independent() const;
 
   AttentionOptions options_;
@@ -70,6 +72,7 @@ class SelfAttention : public Attention {
   RotaryAngles angles_;
   Linear qkv_{nullptr};  // weight ((H + 2 G) K, D): rows of query, then key, then value
   Linear output_{nullptr};
+  DistanceProjection distances_{nullptr};  // null: no scores of distances
 };
 
 /// Self-attention with this core.

@@ -62,7 +62,7 @@ std::vector<at::Tensor> SparseCore::weights(const CoreInput& input, const Forwar
 }
 
 at::Tensor SparseCore::forward(const CoreInput& input, const ForwardContext& context) {
-  if (options_.has_distance_bias || !options_.position_modifiers.empty()) {  // not in groups
+  if (scores_have_positions(options_)) {  // not in groups
     return dense_->forward(input, context);
   }
   const auto rows = separated(input, options_);

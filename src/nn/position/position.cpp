@@ -1,6 +1,7 @@
 #include "nn/position/position.h"
 
 #include "nn/position/alibi.h"
+#include "nn/position/disentangled.h"
 #include "nn/position/learned.h"
 #include "nn/position/relative.h"
 #include "nn/position/rotary.h"
@@ -25,6 +26,7 @@ Registry<PositionDefinition>& position_registry() {
                            {{"alibi", read_alibi}, /*has_limit=*/false},
                            {{"shaw", read_shaw_position}, /*has_limit=*/false},
                            {{"transformer_xl", read_transformer_xl_position}, /*has_limit=*/false},
+                           {{"disentangled", read_disentangled_position}, /*has_limit=*/false},
                            {{"none", read_no_position}, /*has_limit=*/false},
                        });
   return registry;

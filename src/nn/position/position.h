@@ -10,12 +10,14 @@
 #include "kernels/layout.h"
 #include "nn/attention/attention.h"
 #include "nn/component.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 
 /// Settings of the model that all position types share.
 struct PositionOptions {
-  int64_t dim = 0;         // D, of the word embeddings
+  int64_t dim = 0;         // E, of the word embeddings
+  int64_t hidden_dim = 0;  // D, of the layers
   int64_t length = 0;      // maximum sequence length
   int64_t offset = 0;      // rows of a table before that of the first token (RoBERTa: pad id + 1)
   int64_t heads = 0;       // H
@@ -44,6 +46,13 @@ class PositionBias : public torch::nn::Module {
   virtual at::Tensor forward(int64_t longest, const at::Device& device) const = 0;
 };
 
+/// A vector for each distance between a query and a key. All layers of a stack share them.
+class DistanceEmbedding : public torch::nn::Module {
+ public:
+  /// For sequences up to `longest`.
+  virtual DistanceTable forward(int64_t longest) = 0;
+};
+
 /// Where the positions of a type enter a stack; all empty: nowhere.
 struct Position {
   std::shared_ptr<PositionEmbedding> embedding = nullptr;
@@ -51,6 +60,8 @@ struct Position {
   double local_theta = 0;              // theta of layers with is_local; 0: the same
   std::shared_ptr<PositionBias> bias = nullptr;
   PositionModifierMaker modifier = nullptr;  // a part of each layer's attention
+  std::shared_ptr<DistanceEmbedding> distances = nullptr;
+  DistanceScoreOptions distance_scores = {};  // what the layers do with `distances`
 };
 
 /// Positions of a model, which are all applied.

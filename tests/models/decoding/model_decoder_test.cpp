@@ -208,10 +208,12 @@ TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
 TEST(ModelDecoder, PositionsBesidesThoseOfTheFamilyCount) {
   const at::NoGradGuard guard;
   for (const auto* family : {"llama", "bart"}) {
-    auto options = model_decoder_tiny(family_named(family));
-    options.layer_types.positions = position_choices(options);
-    options.layer_types.positions.push_back(nn::default_component(nn::position_types(), "alibi"));
-    expect_same_texts(*make_model(options, 5), prompts());
+    for (const auto* type : {"alibi", "disentangled"}) {
+      auto options = model_decoder_tiny(family_named(family));
+      options.layer_types.positions = position_choices(options);
+      options.layer_types.positions.push_back(nn::default_component(nn::position_types(), type));
+      expect_same_texts(*make_model(options, 5), prompts());
+    }
   }
 }
 
