@@ -27,6 +27,8 @@ std::string reference_name_of(KeyType type) {
       return std::string(kDurationForm);
     case KeyType::kRelativeDuration:
       return str_cat(kDurationForm, " or fraction of the run (10% or 0.1)");
+    case KeyType::kIntegerList:
+      return "list of integers";
     case KeyType::kNumberList:
       return "list of numbers";
     case KeyType::kTextList:

@@ -17,6 +17,7 @@ enum class KeyType {
   kText,
   kDuration,
   kRelativeDuration,  // or a fraction of the run
+  kIntegerList,
   kNumberList,
   kTextList,
   kChoice,        // one of `choices`

@@ -52,6 +52,8 @@ Json schema_of(const Declaration& key) {
                {{{"type", "string"}, {"pattern", kDuration}},
                 {{"type", "string"}, {"pattern", "^[0-9.]+ *%$"}},
                 bounded("number", half_open(0, 1))}}};
+    case KeyType::kIntegerList:
+      return {{"type", "array"}, {"items", bounded("integer", key.range)}};
     case KeyType::kNumberList:
       return {{"type", "array"}, {"items", bounded("number", key.range)}};
     case KeyType::kTextList:

@@ -193,6 +193,7 @@ constexpr KeyType type_for(const double&) { return KeyType::kNumber; }
 KeyType type_for(const std::string&) { return KeyType::kText; }
 constexpr KeyType type_for(const Duration&) { return KeyType::kDuration; }
 constexpr KeyType type_for(const RelativeDuration&) { return KeyType::kRelativeDuration; }
+KeyType type_for(const std::vector<int64_t>&) { return KeyType::kIntegerList; }
 KeyType type_for(const std::vector<double>&) { return KeyType::kNumberList; }
 KeyType type_for(const std::vector<std::string>&) { return KeyType::kTextList; }
 
@@ -264,6 +265,9 @@ void Section::read(std::string_view key, Duration& value, const KeySpec& spec) {
   read_value(*state_, key, value, spec);
 }
 void Section::read(std::string_view key, RelativeDuration& value, const KeySpec& spec) {
+  read_value(*state_, key, value, spec);
+}
+void Section::read(std::string_view key, std::vector<int64_t>& value, const KeySpec& spec) {
   read_value(*state_, key, value, spec);
 }
 void Section::read(std::string_view key, std::vector<double>& value, const KeySpec& spec) {

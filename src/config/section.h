@@ -92,6 +92,7 @@ class Section {
   void read(std::string_view key, std::string& value, const KeySpec& spec);
   void read(std::string_view key, Duration& value, const KeySpec& spec);
   void read(std::string_view key, RelativeDuration& value, const KeySpec& spec);
+  void read(std::string_view key, std::vector<int64_t>& value, const KeySpec& spec);
   void read(std::string_view key, std::vector<double>& value, const KeySpec& spec);
   void read(std::string_view key, std::vector<std::string>& value, const KeySpec& spec);
   /// Read `null` or `none` (Duration: also `never`) as nullopt.

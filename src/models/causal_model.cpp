@@ -94,8 +94,8 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
 
 void CausalModel::register_pooling() {
   if (head_of(options_).classifies_sequences && options_.layer_types.pooling) {
-    pooling_ =
-        register_module("pooling", options_.layer_types.pooling->make({.dim = options_.dim}));
+    pooling_ = register_module("pooling", options_.layer_types.pooling->make(
+                                              {.dim = options_.dim, .heads = options_.heads}));
   }
 }
 

@@ -116,7 +116,8 @@ void Encoder::register_head() {
                            ? nn::default_component(nn::sequence_poolings(), "mean")
                            : options_.layer_types.pooling;
   if (head.classifies_sequences && pooling) {
-    pooling_ = register_module("pooling", pooling->make({.dim = options_.dim}));
+    pooling_ =
+        register_module("pooling", pooling->make({.dim = options_.dim, .heads = options_.heads}));
   }
   if (head.predicts_next_sentence) {
     next_sentence_ = register_module(

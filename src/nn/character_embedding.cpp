@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -138,20 +137,6 @@ class CharacterEmbedding : public TokenEmbedding {
   Linear projection_{nullptr};
 };
 
-/// Reads a list of whole numbers in a range.
-void read_numbers(config::Section& section,
-                  std::string_view key,
-                  std::vector<int64_t>& values,
-                  const config::KeySpec& spec) {
-  std::vector<double> numbers(values.begin(), values.end());
-  section.read(key, numbers, spec);
-  if (std::ranges::any_of(numbers, [](double number) { return number != std::floor(number); })) {
-    section.report(key, "must be whole numbers");
-    return;
-  }
-  values.assign(numbers.begin(), numbers.end());
-}
-
 }  // namespace
 
 TokenEmbeddingMaker read_character_embedding(config::Section& section) {
@@ -160,12 +145,12 @@ TokenEmbeddingMaker read_character_embedding(config::Section& section) {
                {.help = "Size of the embedding of a character (a byte of UTF-8).",
                 .unit = "features",
                 .range = config::between(1, 4096)});
-  read_numbers(section, "filter_widths", own.widths,
+  section.read("filter_widths", own.widths,
                {.help = "Widths of the convolutions.",
                 .unit = "characters",
                 .range = config::between(1, 100)});
-  read_numbers(
-      section, "filters", own.filters,
+  section.read(
+      "filters", own.filters,
       {.help = "Number of filters of each width.", .range = config::between(1, kMostFilters)});
   section.read("highways", own.highways,
                {.help = "Number of highway layers after the convolutions (arXiv:1505.00387).",

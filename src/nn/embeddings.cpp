@@ -21,6 +21,12 @@ EmbeddingsImpl::EmbeddingsImpl(const EmbeddingsOptions& options) : options_(opti
           register_module(numbered("position", positions_.size()), position->embedding));
     }
   }
+  for (const auto& position : options.positions) {
+    if (position->transform != nullptr) {
+      transforms_.push_back(
+          register_module(numbered("position_transform", transforms_.size()), position->transform));
+    }
+  }
   if (options.segments > 0) {
     segment_ = register_module("segment", EmbeddingTable(options.segments, options.dim));
   }
@@ -73,7 +79,10 @@ at::Tensor EmbeddingsImpl::forward(const at::Tensor& ids,
               " tokens is longer than the model's maximum of ", options_.length, " tokens");
   const bool uses_default_types = segment_ && options_.defaults_token_types && !types.defined();
   const auto segments = uses_default_types ? at::zeros_like(ids) : types;
-  const auto sum = this->sum(ids, position_rows(context.layout), segments);  // (N, D)
+  auto sum = this->sum(ids, position_rows(context.layout), segments);  // (N, D)
+  for (const auto& transform : transforms_) {
+    sum = transform->forward(sum, context.layout);
+  }
   return kernels::dropout(norm_ ? norm_->forward(sum) : sum, context.rate(options_.dropout),
                           context.rng_key(site_id(options_.site)));
 }

@@ -41,8 +41,8 @@ struct EmbeddingsOptions {
                                   // not registered here again
 };
 
-/// dropout(norm(scale * word + position + segment)): the input of BERT's stack (arXiv:1810.04805,
-/// figure 2).
+/// dropout(norm(transforms(scale * word + position + segment))): the input of BERT's stack
+/// (arXiv:1810.04805, figure 2).
 class EmbeddingsImpl : public torch::nn::Module {
  public:
   explicit EmbeddingsImpl(const EmbeddingsOptions& options);
@@ -63,6 +63,7 @@ class EmbeddingsImpl : public torch::nn::Module {
   EmbeddingsOptions options_;
   EmbeddingTable word_{nullptr};
   std::vector<std::shared_ptr<PositionEmbedding>> positions_;
+  std::vector<std::shared_ptr<EmbeddingTransform>> transforms_;
   EmbeddingTable segment_{nullptr};  // null without segments
   std::shared_ptr<Norm> norm_;       // null without norm
 };

@@ -4,6 +4,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "nn/linear.h"
+#include "nn/multihead_attention_pooling.h"
 #include "nn/pooling.h"
 
 namespace weft::nn {
@@ -60,7 +61,8 @@ Registry<SequencePoolingDefinition>& pooling_registry() {
                   {"last", read_plain_pooling<SentencePooling::kLastToken>},
                   {"mean", read_plain_pooling<SentencePooling::kMean>},
                   {"max", read_plain_pooling<SentencePooling::kMax>},
-                  {"attention", read_attention_pooling}});
+                  {"attention", read_attention_pooling},
+                  {"multihead_attention", read_multihead_attention_pooling}});
   return registry;
 }
 

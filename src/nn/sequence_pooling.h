@@ -11,7 +11,8 @@
 namespace weft::nn {
 
 struct SequencePoolingOptions {
-  int64_t dim = 0;  // D
+  int64_t dim = 0;    // D
+  int64_t heads = 0;  // H
 };
 
 /// Makes one vector of the states of each sequence, for a classifier: (N, D) -> (B, D). No sequence

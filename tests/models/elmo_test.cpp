@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "max_characters: 8}",
                   "9, must be at most max_characters 8"},
         std::pair{"dim: 8, embedding: {type: characters, filter_widths: [1.5], filters: [3]}",
-                  "must be whole numbers"},
+                  "is not an integer"},
         std::pair{"dim: 8, embedding: {type: letters}", "letters"}));
 
 TEST_P(ElmoErrors, AreNamed) {

@@ -1,5 +1,6 @@
 #include "nn/sequence_pooling.h"
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ const std::vector<int64_t> kPoolingOffsets = {0, 3, 4, 9};
 
 std::shared_ptr<SequencePooling> pooling_of(const std::string& type) {
   auto section = config::Document::parse("{}", "pooling").root();
-  auto pooling = sequence_poolings().at(type).read(section)({.dim = 4});
+  auto pooling = sequence_poolings().at(type).read(section)({.dim = 4, .heads = 2});
   test::fill_parameters(*pooling);
   return pooling;
 }
@@ -75,6 +76,32 @@ TEST(SequencePooling, AttentionHasTheGradientOfTheSoftmax) {
   const auto scores =
       at::linear(at::tanh(at::linear(x, p["dense.weight"], p["dense.bias"])), p["query.weight"]);
   EXPECT_TRUE(test::near(found, gradient_of((at::softmax(scores, 0) * x).sum(0)), 1e-6));
+}
+
+/// arXiv:1810.00825, equations 6, 7 and 11, with h = LN(s + Multihead(s, rFF(X), rFF(X))).
+TEST(SequencePooling, MultiheadAttentionReadsWithALearnedVector) {
+  const auto pooling = pooling_of("multihead_attention");
+  const auto p = pooling->named_parameters();
+  const auto linear = [&](const at::Tensor& x, const std::string& name) {
+    return at::linear(x, p[name + ".weight"], p[name + ".bias"]);
+  };
+  const auto norm = [&](const at::Tensor& x, const std::string& name) {
+    return at::layer_norm(x, {4}, p[name + ".weight"], p[name + ".bias"], 1e-5);
+  };
+  const auto by_head = [](const at::Tensor& x) {  // (L, D) -> (H, L, K)
+    return x.view({x.size(0), 2, 2}).transpose(0, 1);
+  };
+  const auto expected = by_sequence([&](const at::Tensor& x) {
+    const auto key_value = linear(at::relu(linear(x, "inner")), "key_value");
+    const auto query = by_head(linear(p["seed"], "query"));
+    const auto key = by_head(key_value.slice(1, 0, 4));
+    const auto value = by_head(key_value.slice(1, 4, 8));
+    const auto weights = at::softmax(at::matmul(query, key.transpose(1, 2)) / std::sqrt(2.0), -1);
+    const auto mixed = at::matmul(weights, value).transpose(0, 1).reshape({1, 4});
+    const auto read = norm(p["seed"] + linear(mixed, "output"), "norm");
+    return norm(read + at::relu(linear(read, "feed_forward")), "feed_forward_norm").squeeze(0);
+  });
+  EXPECT_TRUE(test::near(pooled_by("multihead_attention"), expected));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "base/string_util.h"
 #include "models/config/hf_config_fields.h"
@@ -49,21 +48,18 @@ void read_discounts(Section& section, NgramOptions& ngram) {
 }
 
 void read_prune(Section& section, NgramOptions& ngram) {
-  std::vector<double> prune(ngram.prune.begin(), ngram.prune.end());
-  section.read("prune", prune,
+  const auto& prune = ngram.prune;
+  section.read("prune", ngram.prune,
                {.help = "For each order from 1, n-grams with at most this count are left out; the "
                         "last number is also that of higher orders. [0, 0, 1]: trigrams and above "
                         "that occur once.",
                 .unit = "occurrences",
                 .range = config::between(0, kMostCount)});
-  const bool is_whole =
-      std::ranges::all_of(prune, [](double count) { return count == std::floor(count); });
-  if (!is_whole || !std::ranges::is_sorted(prune) || (!prune.empty() && prune[0] != 0) ||
+  if (!std::ranges::is_sorted(prune) || (!prune.empty() && prune[0] != 0) ||
       std::cmp_greater(prune.size(), ngram.order)) {
     section.report("prune", str_cat("must be at most ", ngram.order,
-                                    " whole numbers that do not decrease, the first 0"));
+                                    " numbers that do not decrease, the first 0"));
   }
-  ngram.prune.assign(prune.begin(), prune.end());
 }
 
 void read_ngram_keys(Section& section, ModelOptions& options, const ModelOptions* /*base*/) {

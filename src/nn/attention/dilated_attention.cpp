@@ -36,24 +36,17 @@ class DilatedPattern : public SparsePattern {
 
 PatternMaker read_dilated_pattern(config::Section& section) {
   int64_t window = 128;
-  std::vector<double> given{2};
+  std::vector<int64_t> dilations{2};
   section.read("window", window,
                {.help = "Tokens that a token attends to, half of them on each side; in causal "
                         "models itself and those before it.",
                 .unit = "tokens",
                 .range = config::between(1, 1 << 20)});
-  section.read("dilation", given,
+  section.read("dilation", dilations,
                {.help = "Distance between the tokens of the window: one number for each head, in "
                         "turn.",
                 .unit = "tokens",
                 .range = config::between(1, 1 << 16)});
-  std::vector<int64_t> dilations;
-  for (const auto number : given) {
-    dilations.push_back(static_cast<int64_t>(number));
-    if (static_cast<double>(dilations.back()) != number) {
-      section.fail("dilation", str_cat("found ", number, ", allowed are whole numbers"));
-    }
-  }
   if (dilations.empty()) {
     section.fail("dilation", "found an empty list, at least one number is needed");
   }

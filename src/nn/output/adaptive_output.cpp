@@ -20,7 +20,7 @@ namespace weft::nn {
 namespace {
 
 struct AdaptiveOptions {
-  std::vector<int64_t> cutoffs = {};
+  std::vector<int64_t> cutoffs = {2000, 10000};
   double factor = 4;
 };
 
@@ -141,18 +141,13 @@ at::Tensor AdaptiveOutput::loss(const at::Tensor& features,
 
 OutputMaker read_adaptive_output(config::Section& section) {
   AdaptiveOptions own;
-  std::vector<double> cutoffs = {2000, 10000};
-  section.read("cutoffs", cutoffs,
+  section.read("cutoffs", own.cutoffs,
                {.help = "Ranks, by frequency in the training data, at which the clusters after the "
                         "head begin. [2000, 10000]: the 2000 most frequent tokens are in the head.",
                 .unit = "tokens",
                 .range = config::between(1, 1 << 28)});
-  own.cutoffs.assign(cutoffs.begin(), cutoffs.end());
-  if (!std::equal(
-          cutoffs.begin(), cutoffs.end(), own.cutoffs.begin(),
-          [](double value, int64_t whole) { return value == static_cast<double>(whole); }) ||
-      std::ranges::adjacent_find(own.cutoffs, std::greater_equal<>()) != own.cutoffs.end()) {
-    section.fail("cutoffs", "must be whole numbers, each above the one before it");
+  if (std::ranges::adjacent_find(own.cutoffs, std::greater_equal<>()) != own.cutoffs.end()) {
+    section.fail("cutoffs", "each must be above the one before it");
   }
   section.read("factor", own.factor,
                {.help = "The features of each cluster have this many times fewer dimensions than "

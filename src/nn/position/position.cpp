@@ -1,6 +1,7 @@
 #include "nn/position/position.h"
 
 #include "nn/position/alibi.h"
+#include "nn/position/convolutional.h"
 #include "nn/position/disentangled.h"
 #include "nn/position/learned.h"
 #include "nn/position/relative.h"
@@ -27,6 +28,7 @@ Registry<PositionDefinition>& position_registry() {
                            {{"shaw", read_shaw_position}, /*has_limit=*/false},
                            {{"transformer_xl", read_transformer_xl_position}, /*has_limit=*/false},
                            {{"disentangled", read_disentangled_position}, /*has_limit=*/false},
+                           {{"convolutional", read_convolutional_position}, /*has_limit=*/false},
                            {{"none", read_no_position}, /*has_limit=*/false},
                        });
   return registry;

@@ -46,6 +46,12 @@ class PositionBias : public torch::nn::Module {
   virtual at::Tensor forward(int64_t longest, const at::Device& device) const = 0;
 };
 
+/// Changes the embeddings of all tokens of a sequence.
+class EmbeddingTransform : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& x, const kernels::Layout& layout) = 0;  // (N, D)
+};
+
 /// A vector for each distance between a query and a key. All layers of a stack share them.
 class DistanceEmbedding : public torch::nn::Module {
  public:
@@ -56,6 +62,7 @@ class DistanceEmbedding : public torch::nn::Module {
 /// Where the positions of a type enter a stack; all empty: nowhere.
 struct Position {
   std::shared_ptr<PositionEmbedding> embedding = nullptr;
+  std::shared_ptr<EmbeddingTransform> transform = nullptr;  // of the sum of embeddings
   kernels::RotaryOptions rotary = {};  // rotates queries and keys; theta 0: no rotation
   double local_theta = 0;              // theta of layers with is_local; 0: the same
   std::shared_ptr<PositionBias> bias = nullptr;

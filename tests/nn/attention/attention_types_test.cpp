@@ -64,6 +64,11 @@ Run run(Attention& layer, const at::Tensor& x, const ForwardContext& context) {
 }
 
 class AttentionType : public ::testing::TestWithParam<TypeCase> {};
+class CausalAttentionType : public AttentionType {};
+class SoftmaxAttentionType : public AttentionType {};
+/// Rounding does not change which tokens see each other.
+class ContinuousAttentionType : public AttentionType {};
+class WeightedAttentionType : public AttentionType {};
 
 TEST_P(AttentionType, ASequenceAloneIsTheSameInABatch) {
   const auto layer = layer_of(GetParam());
@@ -118,10 +123,7 @@ TEST_P(AttentionType, GradientsMatchDifferences) {
   }
 }
 
-TEST_P(AttentionType, ALoneTokenIsItsOwnValue) {
-  if (!GetParam().is_softmax) {
-    GTEST_SKIP() << "not a softmax over the tokens";
-  }
+TEST_P(SoftmaxAttentionType, ALoneTokenIsItsOwnValue) {
   const auto layer = layer_of(GetParam());
   const auto x = test::attention_tokens(1);
   const auto parameters = layer->named_parameters();
@@ -132,10 +134,7 @@ TEST_P(AttentionType, ALoneTokenIsItsOwnValue) {
 }
 
 // Edits a token and runs again: a gradient would miss tokens that are moved, sorted or chosen.
-TEST_P(AttentionType, TheFutureIsInvisible) {
-  if (!GetParam().is_causal) {
-    GTEST_SKIP() << "not causal";
-  }
+TEST_P(CausalAttentionType, TheFutureIsInvisible) {
   const auto layer = layer_of(GetParam());
   for (const int64_t length : {5, 64, 150}) {
     const auto context = context_of_lengths({length});
@@ -158,10 +157,7 @@ TEST_P(AttentionType, TheFutureIsInvisible) {
   }
 }
 
-TEST_P(AttentionType, DecodesWhatOnePassComputes) {
-  if (!GetParam().is_causal) {
-    GTEST_SKIP() << "not causal";
-  }
+TEST_P(CausalAttentionType, DecodesWhatOnePassComputes) {
   const at::NoGradGuard guard;
   const auto layer = layer_of(GetParam());
   const auto x = test::attention_tokens(70 + 40);
@@ -184,10 +180,7 @@ TEST_P(AttentionType, DecodesWhatOnePassComputes) {
   }
 }
 
-TEST_P(AttentionType, Bf16IsNearFp32) {
-  if (GetParam().is_discrete) {
-    GTEST_SKIP() << "rounding changes which tokens see each other";
-  }
+TEST_P(ContinuousAttentionType, Bf16IsNearFp32) {
   const auto layer = layer_of(GetParam());
   test::fill_parameters(*layer, 0.08);
   const auto context = context_of_lengths({33, 7, 64});
@@ -204,10 +197,7 @@ TEST_P(AttentionType, Bf16IsNearFp32) {
 }
 
 // The values of each head mixed by the weights: the definition of softmax attention.
-TEST_P(AttentionType, WeightsMixTheValues) {
-  if (!GetParam().has_weights) {
-    GTEST_SKIP() << "no weights of tokens";
-  }
+TEST_P(WeightedAttentionType, WeightsMixTheValues) {
   const auto layer = layer_of(GetParam());
   for (const int64_t length : {3, 64, 130}) {
     const auto context = context_of_lengths({length});
@@ -371,9 +361,39 @@ const std::vector<TypeCase> kTypes{
      true},
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, AttentionType, ::testing::ValuesIn(kTypes), [](const auto& type) {
-  return type.param.name;
-});
+std::string name_of_case(const ::testing::TestParamInfo<TypeCase>& type) { return type.param.name; }
+
+std::vector<TypeCase> types_that(bool (*fits)(const TypeCase&)) {
+  std::vector<TypeCase> result;
+  std::ranges::copy_if(kTypes, std::back_inserter(result), fits);
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, AttentionType, ::testing::ValuesIn(kTypes), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Types,
+                         CausalAttentionType,
+                         ::testing::ValuesIn(types_that([](const TypeCase& type) {
+                           return type.is_causal;
+                         })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Types,
+                         SoftmaxAttentionType,
+                         ::testing::ValuesIn(types_that([](const TypeCase& type) {
+                           return type.is_softmax;
+                         })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Types,
+                         ContinuousAttentionType,
+                         ::testing::ValuesIn(types_that([](const TypeCase& type) {
+                           return !type.is_discrete;
+                         })),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(Types,
+                         WeightedAttentionType,
+                         ::testing::ValuesIn(types_that([](const TypeCase& type) {
+                           return type.has_weights;
+                         })),
+                         name_of_case);
 
 TEST(AttentionTypes, AreAllTested) {
   std::set<std::string> tested;
