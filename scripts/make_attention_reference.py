@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/attention: small layers of transformers with attention other than softmax over all tokens, their input and their output.
+"""Writes tests/reference/attention: small layers of public libraries with attention other than softmax over all tokens, their input and their output.
 
-Usage: scripts/make_attention_reference.py
-Needs torch, transformers and safetensors. A file has the parameters by Weft's names, the input x (L, D), the output y (L, D) before the output
+Usage: scripts/make_attention_reference.py INFORMER     a directory with the repository zhouhaoyi/Informer2020
+Needs torch, transformers, linformer, performer-pytorch, x-transformers and safetensors. A file has the parameters by Weft's names, the input x (L, D), the output y (L, D) before the output
 projection, which is the identity in the tests, and the gradient of x for the weights cos(0, 1, 2, ...) of the elements of y.
 """
 import pathlib
+import sys
 
 import torch
 import transformers
+from linformer import LinformerSelfAttention
+from performer_pytorch.performer_pytorch import gaussian_orthogonal_random_matrix, linear_attention, softmax_kernel
 from safetensors.torch import save_file
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 from transformers.models.nystromformer.modeling_nystromformer import NystromformerSelfAttention
 from transformers.models.reformer.modeling_reformer import LSHSelfAttention
 from transformers.models.xlnet.modeling_xlnet import XLNetRelativeAttention
+from x_transformers.x_transformers import Attention
 
 OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "tests/reference/attention"
 DIM, HEADS, LENGTH = 16, 2, 24
@@ -76,6 +80,69 @@ def reformer():
                        "value.bias": torch.zeros(DIM)}, lambda x: layer(x).hidden_states)
 
 
+def linformer():
+    layer = lively(LinformerSelfAttention(DIM, seq_len=LENGTH + 4, k=6, heads=HEADS))
+    layer.to_out = torch.nn.Identity()
+    write("linformer", projections(layer) | {"key_reducer.weight": layer.proj_k.T, "value_reducer.weight": layer.proj_v.T}, layer)
+
+
+def talking_heads():
+    """x-transformers adds the projected scores to the scores."""
+    layer = lively(Attention(DIM, heads=HEADS, dim_head=DIM // HEADS, pre_talking_heads=True, post_talking_heads=True))
+    layer.to_out = torch.nn.Identity()
+    mixed = {"core.talking_heads.scores": torch.eye(HEADS) + layer.attend.pre_softmax_talking_heads.weight.view(HEADS, HEADS).T,
+             "core.talking_heads.weights": layer.attend.post_softmax_talking_heads.weight.view(HEADS, HEADS).T}
+    write("talking_heads", projections(layer) | mixed, layer)
+
+
+class Projected(torch.nn.Module):
+    """Attention between heads (B, H, L, K), behind projections of the tokens."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.to_q, self.to_k, self.to_v = (torch.nn.Linear(DIM, DIM, bias=False) for _ in range(3))
+        self.attend = attend
+
+    def forward(self, x):
+        heads = [layer(x).view(1, LENGTH, HEADS, -1).transpose(1, 2) for layer in (self.to_q, self.to_k, self.to_v)]
+        return self.attend(*heads).transpose(1, 2).flatten(2)
+
+
+def projections(layer):
+    return {"qkv.weight": torch.cat([layer.to_q.weight, layer.to_k.weight, layer.to_v.weight]), "qkv.bias": torch.zeros(3 * DIM)}
+
+
+def performer():
+    """Without the number that performer-pytorch adds to the features."""
+    torch.manual_seed(3)
+    features = gaussian_orthogonal_random_matrix(20, DIM // HEADS).double()
+
+    def attend(q, k, v):
+        return linear_attention(softmax_kernel(q, projection_matrix=features, is_query=True, eps=0),
+                                softmax_kernel(k, projection_matrix=features, is_query=False, eps=0), v)
+
+    layer = lively(Projected(attend))
+    write("performer", projections(layer) | {"core.features.projection": features}, layer)
+
+
+def informer():
+    """With each key once in the sample of each query, so that the choice of queries is exact."""
+    sys.path.insert(0, sys.argv[1])
+    from models.attn import ProbAttention
+
+    attention = ProbAttention(mask_flag=False, factor=2, attention_dropout=0.0)
+
+    def attend(q, k, v):
+        random, torch.randint = torch.randint, lambda most, size: torch.arange(most).expand(size[0], most)
+        try:
+            return attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), None)[0].transpose(1, 2)
+        finally:
+            torch.randint = random
+
+    layer = lively(Projected(attend))
+    write("informer", projections(layer), layer)
+
+
 def transformer_xl():
     """XLNet has the relative positions of Transformer-XL."""
     config = transformers.XLNetConfig(d_model=DIM, n_head=HEADS, d_inner=DIM, n_layer=1, dropout=0.0)
@@ -97,5 +164,5 @@ def transformer_xl():
 
 OUTPUT.mkdir(parents=True, exist_ok=True)
 torch.set_default_dtype(torch.float64)
-for write_reference in (longformer, nystrom, reformer, transformer_xl):
+for write_reference in (longformer, nystrom, reformer, linformer, talking_heads, performer, informer, transformer_xl):
     write_reference()

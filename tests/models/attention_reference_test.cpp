@@ -10,7 +10,7 @@
 #include "support/context.h"
 #include "support/tensor_file.h"
 
-/// Attention types against layers of transformers (scripts/make_attention_reference.py).
+/// Attention types against layers of public libraries (scripts/make_attention_reference.py).
 namespace weft::models {
 namespace {
 
@@ -28,6 +28,11 @@ void expect_reference(const std::string& name,
   for (const auto& [key, value] : file) {
     if (key != "x" && key != "y" && key != "dx") {
       values[key] = value;
+    }
+  }
+  for (auto& buffer : layer->named_buffers()) {
+    if (const auto value = values.extract(buffer.key()); !value.empty()) {
+      buffer.value().copy_(value.mapped());
     }
   }
   EXPECT_EQ(values.size(), layer->named_parameters().size());
@@ -51,6 +56,21 @@ TEST(AttentionReference, Nystromformer) {
 
 TEST(AttentionReference, ReformerOfShortTexts) {
   expect_reference("reformer", "type: reformer, chunk: 24, rounds: 2");
+}
+
+TEST(AttentionReference, Linformer) {
+  expect_reference("linformer",
+                   "type: linformer, landmarks: 6, length: 28, share_projections: false");
+}
+
+TEST(AttentionReference, TalkingHeads) { expect_reference("talking_heads", "type: talking_heads"); }
+
+TEST(AttentionReference, Performer) {
+  expect_reference("performer", "type: performer, features: 20");
+}
+
+TEST(AttentionReference, Informer) {
+  expect_reference("informer", "type: informer, factor: 2, sample: false");
 }
 
 TEST(AttentionReference, TransformerXlPositions) {
