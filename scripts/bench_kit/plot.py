@@ -99,3 +99,27 @@ def growth(results):
         parts += panel(told, 50 + wide * (at % columns), 76 + tall * (at // columns), 170, 110)
     rows = -(-len(results["growth"]) // columns)
     return drawing(760, 40 + tall * max(rows, 1), "Scaling of the cost of a step", parts)
+
+
+def curves(title, lines):
+    """Lines {name: [(x, y), ...]} on logarithmic axes, each named at its end."""
+    x0, y0, width, height, colors = 60, 40, 520, 320, 8
+    xs = sorted({x for points in lines.values() for x, _ in points})
+    ys = [y for points in lines.values() for _, y in points]
+    low, high = min(ys) * 0.8, max(ys) * 1.25
+
+    def place(x, y):
+        across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
+        return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
+    parts = [text(8, 20, title, "head"), line(x0, y0 + height, x0 + width, y0 + height, "axis"), line(x0, y0, x0, y0 + height, "axis")]
+    parts += [text(x0 - 6, place(xs[0], value)[1] + 4, short(value), "small", "end") for value in ticks(low, high)]
+    parts += [text(place(value, low)[0], y0 + height + 16, f"{value:,}", "small", "middle") for value in xs]
+    last = -math.inf  # names do not overlap
+    for at, (name, points) in enumerate(sorted(lines.items(), key=lambda item: -item[1][-1][1])):
+        color = f"hsl({360 * at // colors} 55% 50%)"
+        joined = " ".join("{:.1f},{:.1f}".format(*place(*point)) for point in points)
+        x, y = place(*points[-1])
+        last = max(y + 4, last + 14)
+        parts += [f'<polyline points="{joined}" fill="none" stroke="{color}" stroke-width="2"/>',
+                  line(x + 3, y, x + 14, last - 4, "axis"), text(x + 18, last, name)]
+    return drawing(760, y0 + height + 30, title, parts)

@@ -116,6 +116,11 @@ class Plot(unittest.TestCase):
         for drawn in (plot.bars(results()), plot.growth(results()), plot.bars(dict(cases={})), plot.growth(dict(growth={}))):
             xml.fromstring(drawn)
 
+    def test_curves_have_a_line_and_a_name_each(self):
+        drawn = plot.curves("a < b", {"one & two": [(64, 3.0), (256, 40.0)], "three": [(64, 2.0), (256, 41.0)]})
+        self.assertEqual(sum(1 for part in xml.fromstring(drawn).iter() if part.tag.endswith("polyline")), 2)
+        self.assertIn("one &amp; two", drawn)
+
     def test_every_peer_has_a_bar_and_every_point_a_dot(self):
         self.assertEqual(plot.bars(results()).count("<rect"), 1)
         self.assertEqual(plot.growth(results()).count("<circle"), 8)

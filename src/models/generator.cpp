@@ -51,8 +51,10 @@ void expect_equal(const std::string& directory,
 ModelOptions options_in(const std::string& directory, const ModelOptions& discriminator) {
   auto options = read_model_config(directory);
   if (options.family != discriminator.family || !head_of(options).predicts_tokens) {
-    throw UserError(str_cat(directory, ": ", architecture_of(options),
-                            ", the generator must be ElectraForMaskedLM"));
+    auto wanted = discriminator;
+    wanted.head = Head::kMaskedLm;
+    throw UserError(str_cat(directory, ": ", architecture_of(options), ", the generator must be ",
+                            architecture_of(wanted)));
   }
   expect_equal(directory, "vocabulary", options.vocabulary, discriminator.vocabulary);
   expect_equal(directory, "positions", options.length, discriminator.length);

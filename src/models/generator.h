@@ -8,10 +8,10 @@
 
 namespace weft::models {
 
-/// ELECTRA's generator (arXiv:2003.10555): a masked language model, submodule `generator` of the
-/// discriminator that is trained with it. Its word, position and segment embeddings and their norm
-/// are the discriminator's (section 3.2). On disk it is a complete model directory of that name
-/// below the discriminator's.
+/// The generator of ELECTRA (arXiv:2003.10555) and DeBERTa-v3 (arXiv:2111.09543): a masked language
+/// model, submodule `generator` of the discriminator that is trained with it. Its word, position
+/// and segment embeddings and their norm are the discriminator's (section 3.2). On disk it is a
+/// complete model directory of that name below the discriminator's.
 inline constexpr const char* kGenerator = "generator";
 inline constexpr std::string_view kGeneratorPrefix = "generator.";  // prefix of its parameters
 

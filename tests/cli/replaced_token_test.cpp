@@ -1,4 +1,4 @@
-// Two steps of the ELECTRA config, and the other commands with its two models.
+// Two steps of the configs of ELECTRA and DeBERTa, and the other commands with their two models.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -10,14 +10,21 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-const std::string kReplacedTokenConfig = "configs/electra_tiny_novels.yaml";
+
+struct Recipe {
+  std::string name;
+  std::string config;
+  std::string generator;  // as the log shows it
+  std::string generator_class;
+};
+
 // Its novels are not at hand everywhere.
 const std::string kOnOurTexts =
     " --set 'data.train.0.path=data/corpus/*.txt' --set data.evaluate.0.path=data/held_out.txt "
     "--set tokenizer.vocab_size=2048 --set data.document_boundary=empty_line --set "
     "data.cache_dir=cache ";
 
-class ReplacedToken : public ::testing::Test {
+class ReplacedToken : public ::testing::TestWithParam<Recipe> {
  protected:
   ReplacedToken() {
     for (const auto* folder : {"configs", "data"}) {
@@ -35,14 +42,13 @@ class ReplacedToken : public ::testing::Test {
   test::TemporaryDirectory directory_;
 };
 
-TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryCommand) {
-  const auto trained = weft("train " + kReplacedTokenConfig + kOnOurTexts +
+TEST_P(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryCommand) {
+  const auto trained = weft("train " + GetParam().config + kOnOurTexts +
                             "--set train.duration='2 steps' --set train.schedule.warmup='1 steps' "
                             "--set train.threads=1 --set train.precision=fp32 "
                             "--set run.directory=run");
   ASSERT_EQ(trained.status, 0) << trained.err;
-  EXPECT_NE(trained.err.find("[model] generator of 2 x 64, 1 heads, feed-forward 256"),
-            std::string::npos)
+  EXPECT_NE(trained.err.find("[model] generator of " + GetParam().generator), std::string::npos)
       << trained.err;
 
   const auto evaluated = weft("evaluate run --data data/held_out.txt");
@@ -72,18 +78,27 @@ TEST_F(ReplacedToken, TwoStepsOfTheRecipeGiveModelsForEveryCommand) {
 
   const auto inspected = weft("inspect run");
   ASSERT_EQ(inspected.status, 0) << inspected.err;
-  EXPECT_NE(inspected.out.find("Generator, ElectraForMaskedLM"), std::string::npos);
+  EXPECT_NE(inspected.out.find("Generator, " + GetParam().generator_class), std::string::npos);
 }
 
-TEST_F(ReplacedToken, TheConfigIsInspectedAndPreviewed) {
-  const auto inspected = weft("inspect " + kReplacedTokenConfig + kOnOurTexts);
+TEST_P(ReplacedToken, TheConfigIsInspectedAndPreviewed) {
+  const auto inspected = weft("inspect " + GetParam().config + kOnOurTexts);
   ASSERT_EQ(inspected.status, 0) << inspected.err;
-  EXPECT_NE(inspected.out.find("Generator, ElectraForMaskedLM"), std::string::npos);
+  EXPECT_NE(inspected.out.find("Generator, " + GetParam().generator_class), std::string::npos);
   EXPECT_NE(inspected.out.find("own parameters"), std::string::npos);
-  const auto previewed = weft("data preview " + kReplacedTokenConfig + kOnOurTexts);
+  const auto previewed = weft("data preview " + GetParam().config + kOnOurTexts);
   ASSERT_EQ(previewed.status, 0) << previewed.err;
   EXPECT_NE(previewed.out.find(">[MASK]}"), std::string::npos) << previewed.out;
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Recipes,
+    ReplacedToken,
+    ::testing::Values(Recipe{"electra", "configs/electra_tiny_novels.yaml",
+                             "2 x 64, 1 heads, feed-forward 256", "ElectraForMaskedLM"},
+                      Recipe{"deberta", "configs/deberta_tiny_novels.yaml",
+                             "1 x 128, 2 heads, feed-forward 512", "DebertaV2ForMaskedLM"}),
+    [](const auto& recipe) { return recipe.param.name; });
 
 }  // namespace
 }  // namespace weft::cli

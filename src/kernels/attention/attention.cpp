@@ -12,6 +12,7 @@
 #include "kernels/attention/flash_attention.h"
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
+#include "kernels/linear/linear.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
 

@@ -41,6 +41,27 @@ T* row_of(const at::Tensor& x, int64_t row, int64_t column) {
   return x.defined() ? elements<T>(x) + row * x.stride(0) + column : nullptr;
 }
 
+// Dropout of the weights of a head, in a sequence or a group.
+cpu::DropoutRng dropout_rng_of(const AttentionPlan& plan, int64_t b, int64_t head) {
+  auto rng = to_dropout_rng(plan.rule);
+  const auto i = static_cast<std::size_t>(b);
+  const bool has_groups = plan.groups != nullptr;
+  const int64_t sequence = has_groups ? plan.groups->sequences[i] : b;
+  const int64_t number = has_groups ? plan.groups->numbers[i] : 0;
+  rng.second = static_cast<uint32_t>(plan.first_sequence + sequence);
+  rng.third = static_cast<uint32_t>(head + plan.heads * number);
+  return rng;
+}
+
+// Mask of a group; null: none.
+const uint16_t* mask_of(const AttentionPlan& plan, int64_t b) {
+  if (plan.groups == nullptr) {
+    return nullptr;
+  }
+  const int64_t begin = plan.groups->mask_begins[static_cast<std::size_t>(b)];
+  return begin < 0 ? nullptr : plan.groups->mask.data() + begin;
+}
+
 template <class T>
 cpu::DistanceScores<T> distance_scores_of(const AttentionPlan& plan,
                                           const AttentionTensors& tensors,
@@ -76,17 +97,6 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
   const int64_t group = plan.heads / plan.key_heads;
   const int64_t column = head * plan.width;
   const int64_t key_column = head / group * plan.width;
-  auto dropout_rng = to_dropout_rng(plan.rule);
-  dropout_rng.second = static_cast<uint32_t>(plan.first_sequence + b);
-  dropout_rng.third = static_cast<uint32_t>(head);
-  const uint16_t* mask = nullptr;
-  if (plan.groups != nullptr) {
-    const auto i = static_cast<std::size_t>(b);
-    dropout_rng.second = static_cast<uint32_t>(plan.first_sequence + plan.groups->sequences[i]);
-    dropout_rng.third = static_cast<uint32_t>(head + plan.heads * plan.groups->numbers[i]);
-    const int64_t begin = plan.groups->mask_begins[i];
-    mask = begin < 0 ? nullptr : plan.groups->mask.data() + begin;
-  }
   const int64_t own = cpu::attention_scratch(queries, keys, plan.width);
   const int64_t shared = group > 1 ? 2 * cpu::round_up_16(keys) * cpu::round_up_16(plan.width) : 0;
   float* const memory = scratch(own + shared);
@@ -112,8 +122,8 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
       .rotary_width = plan.rotary.defined() ? plan.rotary.size(1) : 0,
       .bias = centre(tensors.bias, head),
       .distances = distance_scores_of<T>(plan, tensors, row, head),
-      .mask = mask,
-      .dropout_rng = dropout_rng,
+      .mask = mask_of(plan, b),
+      .dropout_rng = dropout_rng_of(plan, b, head),
       .out = row_of<T>(tensors.out, row, column),
       .out_stride = tensors.out.stride(0),
       .lse = elements<float>(tensors.lse) + head * plan.offsets.back() + row,
