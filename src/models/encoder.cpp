@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/generator.h"

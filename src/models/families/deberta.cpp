@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/string_util.h"
+#include "models/config/hf_config_fields.h"
 #include "models/families/bert_kind.h"
 #include "models/families/families.h"
 
