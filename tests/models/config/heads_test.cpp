@@ -107,7 +107,7 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
   const auto name = architecture_of(options);
   return name == "BertForPreTraining"     ? words_and_pair
          : name == "WeftNgramForCausalLM" ? Shapes{{"tokens", {tokens, vocabulary}}}
-         : name == "ElectraForPreTraining"
+         : name == "ElectraForPreTraining" || name == "DebertaV2ForPreTraining"
              ? Shapes{{"token_logits", {tokens, 1}}}
              : table.at(name.substr(hf_names_of(options).class_prefix.size()));
 }

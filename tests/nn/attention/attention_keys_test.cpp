@@ -38,7 +38,7 @@ TEST(AttentionTypeKeys, RefuseBadKeys) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"type: block_local, blocks: 2, block: 3", "block: "},
       {"type: block_local, shift_heads: true, look_back: 1", "look_back: has no effect"},
-      {"type: dilated, dilation: [1.5]", "dilation: found 1.5"},
+      {"type: dilated, dilation: [1.5]", "is not an integer"},
       {"type: dilated, dilation: []", "dilation: "},
       {"type: multi_scale, windows: [0]", "windows: found '0'"},
       {"type: multi_scale, windows: [1/0]", "windows: found '1/0'"},
