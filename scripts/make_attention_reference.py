@@ -2,8 +2,9 @@
 """Writes tests/reference/attention: small layers of public libraries with attention other than softmax over all tokens, their input and their output.
 
 Usage: scripts/make_attention_reference.py INFORMER     a directory with the repository zhouhaoyi/Informer2020
-Needs torch, transformers, linformer, performer-pytorch, x-transformers and safetensors. A file has the parameters by Weft's names, the input x (L, D), the output y (L, D) before the output
-projection, which is the identity in the tests, and the gradient of x for the weights cos(0, 1, 2, ...) of the elements of y.
+Needs torch, transformers, linformer, performer-pytorch, x-transformers and safetensors. A file has the parameters by Weft's names, the input
+x (L, D), the output y (L, D) before the output projection, which is the identity in the tests, and the gradient of x for the weights
+cos(0, 1, 2, ...) of the elements of y.
 """
 import pathlib
 import sys

@@ -64,18 +64,24 @@ def short(value):
     return f"{value / 1000:.3g}k" if value >= 10000 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
+def log_axes(xs, ys, frame):
+    """Range of the y axis with a margin, and the function from values to their place in the frame (left, top, width, height)."""
+    x0, y0, width, height = frame
+    low, high = min(ys) * 0.8, max(ys) * 1.25
+
+    def place(x, y):
+        across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
+        return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
+    return low, high, place
+
+
 def panel(told, x0, y0, width, height):
     """One sweep on logarithmic axes: measurements, the fitted power law, and the matrix products."""
     xs = [point["x"] for point in told["points"]]
     series = [(told["measure"], told["fit"], "dot", "line")]
     if "products_fit" in told:
         series.append(("products_ms", told["products_fit"], "odot", "other"))
-    values = [point[key] for key, *_ in series for point in told["points"]]
-    low, high = min(values) * 0.8, max(values) * 1.25
-
-    def place(x, y):
-        across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
-        return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
+    low, high, place = log_axes(xs, [point[key] for key, *_ in series for point in told["points"]], (x0, y0, width, height))
     unit = "ms per step" if told["measure"] == "ms_per_step" else "seconds"
     parts = [text(x0 - 34, y0 - 26, told["title"], "head"),
              text(x0 - 34, y0 - 11, f"{unit}; exponent {told['fit']['exponent']:.2f}", "small"),
@@ -105,12 +111,7 @@ def curves(title, lines):
     """Lines {name: [(x, y), ...]} on logarithmic axes, each named at its end."""
     x0, y0, width, height, colors = 60, 40, 520, 320, 8
     xs = sorted({x for points in lines.values() for x, _ in points})
-    ys = [y for points in lines.values() for _, y in points]
-    low, high = min(ys) * 0.8, max(ys) * 1.25
-
-    def place(x, y):
-        across = math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
-        return x0 + across * width, y0 + height * (1 - math.log(y / low) / math.log(high / low))
+    low, high, place = log_axes(xs, [y for points in lines.values() for _, y in points], (x0, y0, width, height))
     parts = [text(8, 20, title, "head"), line(x0, y0 + height, x0 + width, y0 + height, "axis"), line(x0, y0, x0, y0 + height, "axis")]
     parts += [text(x0 - 6, place(xs[0], value)[1] + 4, short(value), "small", "end") for value in ticks(low, high)]
     parts += [text(place(value, low)[0], y0 + height + 16, f"{value:,}", "small", "middle") for value in xs]

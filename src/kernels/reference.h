@@ -54,6 +54,14 @@ at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 /// x (..., L, H, K) rotated by the rows of a rotary table, (L, K).
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& table);
 
+/// What the distance vectors add to the scores before they are scaled, (G, H, L, S). q (G, H, L,
+/// K), k (G, H, S, K); distance: position of each key minus that of each query, (L, S), (1, 1, L,
+/// S) or (G, 1, L, S).
+at::Tensor distance_scores(const at::Tensor& q,
+                           const at::Tensor& k,
+                           const at::Tensor& distance,
+                           const DistanceVectors& vectors);
+
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,

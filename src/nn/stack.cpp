@@ -72,15 +72,16 @@ at::Tensor recompute_block(const Block& block,
   const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
     auto inner = context;
     auto states = encoder_states;
+    auto next = again.begin() + 1;
     if (states) {
-      states->states = again[1];
+      states->states = *next++;
       inner.encoder_states = &*states;
     }
-    if (has_table) {
-      inner.distance_table.vectors = again.back();
-    }
     if (has_bias) {
-      inner.distance_bias = again[again.size() - (has_table ? 2 : 1)];
+      inner.distance_bias = *next++;
+    }
+    if (has_table) {
+      inner.distance_table.vectors = *next;
     }
     AuxiliaryLosses collected;
     inner.auxiliary_losses = context.auxiliary_losses == nullptr ? nullptr : &collected;

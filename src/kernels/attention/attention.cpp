@@ -155,13 +155,16 @@ int64_t key_heads_of(const AttentionSettings& settings) {
   return key_heads;
 }
 
-/// Products of the H heads of rows (N, H K) with vectors (R, H K): (H, N, R).
-std::optional<at::Tensor> distance_products(const at::Tensor& rows,
+/// Products of the H heads of the queries (part 0) or keys (part 1) in qkv with vectors (R, H K):
+/// (H, N, R).
+std::optional<at::Tensor> distance_products(const at::Tensor& qkv,
+                                            int64_t part,
                                             const at::Tensor& vectors,
                                             int64_t heads) {
   if (!vectors.defined()) {
     return std::nullopt;
   }
+  const auto rows = qkv.narrow(1, part * vectors.size(1), vectors.size(1));
   const auto by_head = [&](const at::Tensor& x) {
     return x.view({x.size(0), heads, -1}).transpose(0, 1);
   };
@@ -355,8 +358,7 @@ at::Tensor attention(const at::Tensor& qkv,
   if (settings.rotary.defined()) {
     check_rotary(settings.rotary, layout.max_length, width);
   }
-  const bool has_distances = !settings.distance_vectors.is_empty();
-  if (has_distances) {
+  if (!settings.distance_vectors.is_empty()) {
     check_distance_vectors(settings, layout.max_length, width);
   }
   if (!has_vector_kernel(qkv)) {
@@ -369,14 +371,10 @@ at::Tensor attention(const at::Tensor& qkv,
   }
   const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, rng_key);
   plan->span = std::max<int64_t>(1, layout.max_length);
-  const auto& [keys, queries, rows] = settings.distance_vectors;
-  const int64_t own = settings.heads * width;
+  const auto& vectors = settings.distance_vectors;
   return Attention::apply(qkv, optional(with_span(settings.distance_bias, plan->span, plan->heads)),
-                          distance_products(qkv.narrow(1, 0, own), keys, settings.heads),
-                          has_distances
-                              ? distance_products(qkv.narrow(1, own, own), queries, settings.heads)
-                              : std::nullopt,
-                          plan);
+                          distance_products(qkv, 0, vectors.keys, settings.heads),
+                          distance_products(qkv, 1, vectors.queries, settings.heads), plan);
 }
 
 at::Tensor attention(const AttentionInput& input,

@@ -72,17 +72,14 @@ cpu::DistanceScores<T> distance_scores_of(const AttentionPlan& plan,
   if (!any.defined()) {
     return {};
   }
-  const int64_t offset = (head * any.size(1) + row) * any.size(2);
-  const auto at_row = [&]<class Element>(const at::Tensor& x, Element*) {
-    return x.defined() ? elements<Element>(x) + offset : nullptr;
-  };
+  const int64_t stride = any.size(2);
   const auto& rows = *plan.distance_rows;
-  return {.query = at_row(tensors.query_distances, static_cast<const T*>(nullptr)),
-          .key = at_row(tensors.key_distances, static_cast<const T*>(nullptr)),
-          .stride = any.size(2),
+  return {.query = row_of<const T>(tensors.query_distances, head, row * stride),
+          .key = row_of<const T>(tensors.key_distances, head, row * stride),
+          .stride = stride,
           .rows = rows.data() + rows.size() / 2,
-          .dquery = at_row(tensors.dquery_distances, static_cast<float*>(nullptr)),
-          .dkey = at_row(tensors.dkey_distances, static_cast<float*>(nullptr))};
+          .dquery = row_of<float>(tensors.dquery_distances, head, row * stride),
+          .dkey = row_of<float>(tensors.dkey_distances, head, row * stride)};
 }
 
 template <class T>

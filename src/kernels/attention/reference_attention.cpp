@@ -8,6 +8,7 @@
 
 #include "kernels/attention/attention_dropout_mask.h"
 #include "kernels/attention/flash_attention.h"
+#include "kernels/linear/linear.h"
 #include "kernels/random_bits.h"
 #include "kernels/reference.h"
 #include "kernels/sum.h"
@@ -181,37 +182,6 @@ at::Tensor reference_bias_of(const at::Tensor& bias, const at::Tensor& distance)
       .transpose(0, 1);
 }
 
-// (G, H, L, S): the scores of the distances, scaled. q (G, H, L, K), k (G, H, S, K).
-at::Tensor distance_scores_of(const at::Tensor& q,
-                              const at::Tensor& k,
-                              const at::Tensor& distance,
-                              const DistanceVectors& vectors,
-                              double scale) {
-  const auto centre = static_cast<int64_t>(vectors.rows->size()) / 2;
-  const auto rows = at::tensor(at::ArrayRef<int32_t>(*vectors.rows), at::kLong);
-  const auto columns =
-      to_device(rows, q.device())
-          .index_select(0, (distance + centre).clamp(0, rows.size(0) - 1).flatten())
-          .view_as(distance);  // (G, 1, L, S)
-  // Products of each row with all vectors, (G, H, N, R).
-  const auto products = [&](const at::Tensor& rows_of_heads, const at::Tensor& given) {
-    const auto by_head =
-        given.to(rows_of_heads.scalar_type()).view({given.size(0), q.size(1), -1}).transpose(0, 1);
-    return at::matmul(rows_of_heads, by_head.transpose(1, 2)).to(accumulate_type(rows_of_heads));
-  };
-  at::Tensor sum;
-  if (vectors.keys.defined()) {
-    sum = products(q, vectors.keys).gather(3, columns.expand({-1, q.size(1), -1, -1}));
-  }
-  if (vectors.queries.defined()) {
-    const auto of_keys = products(k, vectors.queries)
-                             .gather(3, columns.transpose(2, 3).expand({-1, q.size(1), -1, -1}))
-                             .transpose(2, 3);
-    sum = sum.defined() ? sum + of_keys : of_keys;
-  }
-  return sum * scale;
-}
-
 // (G, H, L, S): what the settings add to the scores; undefined: nothing.
 at::Tensor added_scores(const at::Tensor& q,
                         const at::Tensor& k,
@@ -223,7 +193,7 @@ at::Tensor added_scores(const at::Tensor& q,
     sum = reference_bias_of(settings.distance_bias, distance).to(accumulate_type(q));
   }
   if (!settings.distance_vectors.is_empty()) {
-    const auto scores = distance_scores_of(q, k, distance, settings.distance_vectors, scale);
+    const auto scores = distance_scores(q, k, distance, settings.distance_vectors) * scale;
     sum = sum.defined() ? sum + scores : scores;
   }
   return sum;
@@ -307,6 +277,34 @@ PartialAttention attend(const Parts& parts, const Group& group, const Call& call
 }
 
 }  // namespace
+
+at::Tensor distance_scores(const at::Tensor& q,
+                           const at::Tensor& k,
+                           const at::Tensor& distance,
+                           const DistanceVectors& vectors) {
+  const auto rows =
+      to_device(at::tensor(at::ArrayRef<int32_t>(*vectors.rows), at::kLong), q.device());
+  const auto centre = rows.size(0) / 2;
+  const auto columns =
+      rows.index_select(0, (distance + centre).clamp(0, rows.size(0) - 1).flatten())
+          .view_as(distance);
+  // For each pair the product of a row of x (G, H, N, K) with the vector of its column.
+  const auto products = [](const at::Tensor& x, const at::Tensor& given, const at::Tensor& chosen) {
+    const auto by_head = given.to(x.scalar_type()).view({given.size(0), x.size(1), x.size(3)});
+    return batched_product(x, by_head.permute({1, 2, 0}))
+        .to(accumulate_type(x))
+        .gather(3, chosen.expand({x.size(0), x.size(1), -1, -1}));
+  };
+  at::Tensor sum;
+  if (vectors.keys.defined()) {
+    sum = products(q, vectors.keys, columns);
+  }
+  if (vectors.queries.defined()) {
+    const auto of_keys = products(k, vectors.queries, columns.transpose(-2, -1)).transpose(-2, -1);
+    sum = sum.defined() ? sum + of_keys : of_keys;
+  }
+  return sum;
+}
 
 at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,

@@ -9,6 +9,7 @@
 #include "kernels/attention/attention_dropout_mask.h"
 #include "kernels/linear/linear.h"
 #include "kernels/operation_profiler.h"
+#include "kernels/reference.h"
 #include "kernels/softmax.h"
 #include "kernels/to_device.h"
 #include "nn/attention/mask_patterns.h"
@@ -139,7 +140,12 @@ at::Tensor DenseCore::visible_pairs(const AttentionTile& tile) const {
 }
 
 at::Tensor DenseCore::weights_of(const AttentionTile& tile) const {
-  auto scores = add_distance_scores(parts_.score->scores(tile), tile, score_scale(options_));
+  auto scores = parts_.score->scores(tile);
+  if (!tile.distance_vectors.is_empty()) {
+    scores = scores + kernels::reference::distance_scores(tile.query, tile.key, key_distances(tile),
+                                                          tile.distance_vectors) *
+                          score_scale(options_);
+  }
   for (const auto& [name, modifier] : parts_.modifiers) {
     scores = modifier->scores(scores, tile);
   }

@@ -7,9 +7,6 @@ namespace weft::nn {
 /// Position of the key minus that of the query, (L, S) int64.
 at::Tensor key_distances(const AttentionTile& tile);
 
-/// For each pair the column of x (G, H, L, R) that `columns` (L, S) names.
-at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns);
-
 /// x W^T over the last dimension: x (G, H, L, K), weight (F, K) -> (G, H, L, F).
 at::Tensor project_features(const at::Tensor& x, const at::Tensor& weight);
 
@@ -30,9 +27,6 @@ class DotProductScore : public ScoreFunction {
  private:
   double scale_;
 };
-
-/// The scores with those of AttentionTile::distance_vectors, times `scale`.
-at::Tensor add_distance_scores(const at::Tensor& scores, const AttentionTile& tile, double scale);
 
 /// Adds ForwardContext::distance_bias, which all layers of a stack share (arXiv:1910.10683, section
 /// 2.1).

@@ -12,6 +12,11 @@ namespace weft::nn {
 
 namespace {
 
+/// For each pair the column of x (G, H, L, R) that `columns` (L, S) names.
+at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns) {
+  return x.gather(3, columns.expand({x.size(0), x.size(1), -1, -1}));
+}
+
 class ShawPositions : public ScoreModifier {
  public:
   ShawPositions(const AttentionOptions& options, int64_t clip, bool has_values)

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/flop_counter.h"
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"
