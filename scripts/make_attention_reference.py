@@ -2,10 +2,11 @@
 """Writes tests/reference/attention: small layers of public libraries with attention other than softmax over all tokens, their input and their output.
 
 Usage: scripts/make_attention_reference.py INFORMER     a directory with the repository zhouhaoyi/Informer2020
-Needs torch, transformers, linformer, performer-pytorch, x-transformers and safetensors. A file has the parameters by Weft's names, the input
+Needs torch, transformers, linformer, performer-pytorch, routing-transformer, x-transformers and safetensors. A file has the parameters by Weft's names, the input
 x (L, D), the output y (L, D) before the output projection, which is the identity in the tests, and the gradient of x for the weights
 cos(0, 1, 2, ...) of the elements of y.
 """
+import functools
 import pathlib
 import sys
 
@@ -14,6 +15,8 @@ import transformers
 from linformer import LinformerSelfAttention
 from performer_pytorch.performer_pytorch import gaussian_orthogonal_random_matrix, linear_attention, softmax_kernel
 from safetensors.torch import save_file
+from routing_transformer import routing_transformer
+from routing_transformer.routing_transformer import KmeansAttention
 from transformers.models.longformer.modeling_longformer import LongformerSelfAttention
 from transformers.models.nystromformer.modeling_nystromformer import NystromformerSelfAttention
 from transformers.models.reformer.modeling_reformer import LSHSelfAttention
@@ -79,6 +82,23 @@ def reformer():
     layer = lively(LSHSelfAttention(config))
     write("reformer", {"query_key.weight": layer.query_key.weight, "query_key.bias": torch.zeros(DIM), "value.weight": layer.value.weight,
                        "value.bias": torch.zeros(DIM)}, lambda x: layer(x).hidden_states)
+
+
+def routing():
+    """Queries and keys are the same, with mean 0 and variance 1; the centroids are fixed."""
+    attention = KmeansAttention(num_clusters=4, window_size=8, num_heads=HEADS, head_dim=DIM // HEADS).eval()
+    query_key, value = (torch.nn.Linear(DIM, DIM) for _ in range(2))
+    layer = lively(torch.nn.ModuleList([query_key, value, attention]))
+    attention.kmeans.initted.fill_(True)
+    attention.kmeans.means = torch.nn.functional.normalize(torch.randn(HEADS, 4, DIM // HEADS, generator=torch.Generator().manual_seed(2)), dim=-1)
+    routing_transformer.scatter_mean = functools.partial(routing_transformer.scatter_mean, eps=1e-20)
+
+    def attend(x):
+        heads = lambda rows: rows.view(1, LENGTH, HEADS, -1).transpose(1, 2)
+        shared = torch.nn.functional.layer_norm(heads(query_key(x)), [DIM // HEADS])
+        return attention(shared, shared, heads(value(x)))[0].transpose(1, 2).flatten(2)
+
+    write("routing", named("query_key", stacked(query_key)) | named("value", stacked(value)) | {"centroids": attention.kmeans.means}, attend)
 
 
 def linformer():
@@ -165,5 +185,5 @@ def transformer_xl():
 
 OUTPUT.mkdir(parents=True, exist_ok=True)
 torch.set_default_dtype(torch.float64)
-for write_reference in (longformer, nystrom, reformer, linformer, talking_heads, performer, informer, transformer_xl):
+for write_reference in (longformer, nystrom, reformer, routing, linformer, talking_heads, performer, informer, transformer_xl):
     write_reference()

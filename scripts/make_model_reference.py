@@ -36,6 +36,7 @@ DEBERTA_OWN = dict(SIZES, type_vocab_size=0, num_labels=3, relative_attention=Tr
                    share_att_key=False, pos_att_type=["p2c", "c2p"])
 LONGFORMER = dict(ROBERTA, attention_window=4)
 BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_blocks=1)   # short texts have full attention
+NYSTROMFORMER = dict(SIZES, num_landmarks=2, segment_means_seq_len=6, conv_kernel_size=3)
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
 LINEAR = dict(rope_type="linear", rope_theta=500.0, factor=4.0)
@@ -85,6 +86,11 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "big-bird-masked-lm": ("BigBirdForMaskedLM", dict(BIG_BIRD, attention_type="original_full"), "masked"),
     "big-bird-sequence": ("BigBirdForSequenceClassification", dict(BIG_BIRD, num_labels=3), "class"),
     "big-bird-token": ("BigBirdForTokenClassification", dict(BIG_BIRD, num_labels=3), "token"),
+    "nystromformer-model": ("NystromformerModel", NYSTROMFORMER, None),
+    "nystromformer-masked-lm": ("NystromformerForMaskedLM", dict(NYSTROMFORMER, segment_means_seq_len=2), "masked"),   # full attention
+    "nystromformer-sequence": ("NystromformerForSequenceClassification", dict(NYSTROMFORMER, num_labels=3), "class"),
+    "nystromformer-token": ("NystromformerForTokenClassification", dict(NYSTROMFORMER, num_labels=3), "token"),
+    "nystromformer-span": ("NystromformerForQuestionAnswering", dict(NYSTROMFORMER, num_landmarks=3), "span"),
     "distilbert-model": ("DistilBertModel", DISTILBERT, None),
     "distilbert-masked-lm": ("DistilBertForMaskedLM", DISTILBERT, "masked"),
     "distilbert-untied": ("DistilBertForMaskedLM", dict(DISTILBERT, activation="relu", tie_word_embeddings=False), "masked"),
@@ -205,6 +211,8 @@ def inputs_of(model, kind):
         return image_inputs(model, kind)
     generator = torch.Generator().manual_seed(SEED + 1)
     lengths = [6, 6, 6] if kind == "span" else LENGTHS  # its loss counts padding as an answer: so none there
+    if model.config.model_type == "nystromformer":  # its convolution and landmarks see padding and other texts
+        lengths = [6]
     rows, columns = len(lengths), max(lengths)
     mask = (torch.arange(columns) < torch.tensor(lengths)[:, None]).long()
     ids = torch.randint(3, VOCABULARY, (rows, columns), generator=generator).masked_fill(mask == 0, PAD)
@@ -236,7 +244,7 @@ def inputs_of(model, kind):
     }
     if kind in ("pair", "shifted"):
         return {**inputs, **decoder_inputs(model, generator, kind == "shifted")}
-    return {**inputs, **targets[kind]}
+    return {**inputs, **{key: value[:rows] for key, value in targets[kind].items()}}
 
 
 def decoder_inputs(model, generator, is_shifted):

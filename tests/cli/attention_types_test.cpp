@@ -90,9 +90,10 @@ const AttentionModel kModels[] = {
      "type: bert, layers: 6, attention: [{heads: 2, type: talking_heads}, {type: gaussian}, {type: "
      "realformer}, {type: synthesizer}, {type: longformer, window: 4}, {type: scored}]"},
     {"fewer_keys",
-     "type: bert, layers: 8, attention: [{heads: 2, type: linformer, landmarks: 4, length: 64}, "
+     "type: bert, layers: 9, attention: [{heads: 2, type: linformer, landmarks: 4, length: 64}, "
      "{type: nystrom, landmarks: 4}, {type: memory_compressed}, {type: induced, points: 4}, {type: "
-     "clustered, clusters: 4, top: 2}, {type: informer, factor: 1}, {type: lite_transformer}, "
+     "clustered, clusters: 4, top: 2}, {type: routing, clusters: 3}, {type: informer, factor: 1}, "
+     "{type: lite_transformer}, "
      "{type: "
      "reformer, chunk: 4}]"},
     {"causal_patterns",
@@ -106,8 +107,9 @@ const AttentionModel kModels[] = {
      "realformer}, {type: synthesizer, length: 64}]",
      true},
     {"causal_linear",
-     "type: gpt2, layers: 5, attention: [{heads: 2, type: linear}, {type: performer}, {type: "
-     "reformer, chunk: 4, buckets: 4}, {type: memory_compressed}, {type: lite_transformer}]",
+     "type: gpt2, layers: 6, attention: [{heads: 2, type: linear}, {type: performer}, {type: "
+     "reformer, chunk: 4, buckets: 4}, {type: routing, clusters: 3, window: 4}, {type: "
+     "memory_compressed}, {type: lite_transformer}]",
      true},
 };
 

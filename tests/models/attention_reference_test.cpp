@@ -58,6 +58,10 @@ TEST(AttentionReference, ReformerOfShortTexts) {
   expect_reference("reformer", "type: reformer, chunk: 24, rounds: 2");
 }
 
+TEST(AttentionReference, RoutingToTheTopTokens) {
+  expect_reference("routing", "type: routing, assign: top, clusters: 4, window: 8, local_heads: 0");
+}
+
 TEST(AttentionReference, Linformer) {
   expect_reference("linformer",
                    "type: linformer, landmarks: 6, length: 28, share_projections: false");

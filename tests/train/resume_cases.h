@@ -211,16 +211,19 @@ inline const std::vector<ResumeCase> kResumeCases = {
           "bert",
           "{heads: 2, type: linformer, landmarks: 3, length: 32}, {type: nystrom, landmarks: 3}, "
           "{type: memory_compressed}, {type: induced, points: 3}, {type: clustered, clusters: 3, "
-          "top: 2}, {type: informer, factor: 1}, {type: lite_transformer, kernel_size: 3}"),
+          "top: 2}, {type: routing, clusters: 3, commitment: 0.1}, {type: informer, factor: 1}, "
+          "{type: lite_transformer, kernel_size: 3}"),
       "train.micro_batch_tokens=40"}},
     {"causal attention in linear time",
      "{type: causal}",
      "train",
      ".txt",
-     {model_with_attention("gpt2",
-                           "{heads: 2, type: linear}, {type: performer, redraw_every: 3}, {type: "
-                           "reformer, chunk: 2, buckets: 4, rounds: 2}, {type: memory_compressed}, "
-                           "{type: lite_transformer, convolution: dynamic, kernel_size: 3}"),
+     {model_with_attention(
+          "gpt2",
+          "{heads: 2, type: linear}, {type: performer, redraw_every: 3}, {type: "
+          "reformer, chunk: 2, buckets: 4, rounds: 2}, {type: routing, clusters: 3, "
+          "window: 4}, {type: memory_compressed}, "
+          "{type: lite_transformer, convolution: dynamic, kernel_size: 3}"),
       "tokenizer={type: characters, vocab_size: 80}", "train.micro_batch_tokens=40"}},
     {"causal attention with relative positions",
      "{type: causal}",

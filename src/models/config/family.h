@@ -36,9 +36,10 @@ struct FamilyCapabilities {
   bool has_language_ids = false;  // replace segment ids; without ids nothing is added
   bool resets_positions = false;  // where a translation follows its source in one sequence
   bool positions_start_after_pad_id = false;  // positions start after the row of the pad id
-  bool has_embedding_projection = false;      // embeddings may be narrower than the stack
-  bool has_separate_head_dropouts = false;    // heads do not use `dropout`
-  bool has_fixed_epsilon = false;             // config.json has no key for it
+  int64_t first_position = 0;  // otherwise, where the table starts with rows for the pad id
+  bool has_embedding_projection = false;    // embeddings may be narrower than the stack
+  bool has_separate_head_dropouts = false;  // heads do not use `dropout`
+  bool has_fixed_epsilon = false;           // config.json has no key for it
   /// Activation of the hidden layer of sequence classifiers; nullopt: no such layer.
   std::optional<kernels::Activation> classifier_activation = {};
   bool classifier_uses_stack_activation = false;  // instead, in that layer

@@ -139,9 +139,9 @@ double classifier_dropout(const ModelOptions& options) {
 }
 
 int64_t position_offset(const ModelOptions& options) {
-  return capabilities_of(options.family).positions_start_after_pad_id
-             ? options.pad_id + 1
-             : options.decoder.position_offset;
+  const auto& capabilities = capabilities_of(options.family);
+  return capabilities.positions_start_after_pad_id ? options.pad_id + 1
+                                                   : capabilities.first_position;
 }
 
 std::vector<nn::PositionChoice> position_choices(const ModelOptions& options) {

@@ -79,6 +79,7 @@ struct ModelOptions {
   nn::RotaryPositionOptions rope;                // of families with rotary positions
   WindowOptions window;
   BlockSparseOptions block_sparse;  // big_bird
+  LandmarkOptions nystrom;          // nystromformer
   int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5

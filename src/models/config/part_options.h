@@ -31,6 +31,16 @@ struct BlockSparseOptions {
   bool operator==(const BlockSparseOptions&) const = default;
 };
 
+/// Attention of Nystromformer (arXiv:2102.03902).
+struct LandmarkOptions {
+  int64_t landmarks = 64;
+  int64_t segment_length = 0;  // tokens for which transformers computes landmarks; 0: `length`.
+                               // Equal to `landmarks`: full attention
+  int64_t convolution = 65;    // taps
+
+  bool operator==(const LandmarkOptions&) const = default;
+};
+
 /// Which layers have biases.
 struct BiasOptions {
   bool attention = true;         // projections of queries, keys and values
@@ -55,7 +65,6 @@ struct DecoderOptions {
   bool scale_embedding = false;                  // by sqrt(D)
   bool scale_decoder_outputs = false;  // states by 1 / sqrt(D) before the output matrix (T5)
   bool has_embedding_norm = true;
-  int64_t position_offset = 0;  // rows of the position table before that of the first token
 
   // ids from config.json and generation_config.json; -1: none
   int64_t decoder_start_id = -1;  // first input token of the decoder

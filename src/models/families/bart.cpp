@@ -31,16 +31,11 @@ ModelOptions common() {
   return options;
 }
 
-ModelOptions bart_defaults() {
-  auto options = sized_encoder_decoder(common(), {768, 6, 12, 3072});
-  options.decoder.position_offset = 2;  // fairseq's table starts with rows for the pad id
-  return options;
-}
+ModelOptions bart_defaults() { return sized_encoder_decoder(common(), {768, 6, 12, 3072}); }
 
 ModelOptions mbart_defaults() {
   auto options = sized_encoder_decoder(common(), {1024, 12, 16, 4096});
   options.norm_placement = NormPlacement::kPre;
-  options.decoder.position_offset = 2;
   options.decoder.scale_embedding = true;
   options.decoder.decoder_start_id = -1;
   return options;
@@ -361,6 +356,7 @@ FamilyDefinition bart() {
                                 [] { return absent(bart_defaults()); });
   made.defaults = bart_defaults;
   made.presets = bart_presets;
+  made.capabilities.first_position = 2;
   made.capabilities.decoder_starts_with_eos = true;
   return made;
 }
@@ -371,6 +367,7 @@ FamilyDefinition mbart() {
   made.defaults = mbart_defaults;
   made.presets = mbart_presets;
   made.style = formats::TokenizerTemplate::kMbart;
+  made.capabilities.first_position = 2;
   made.capabilities.decoder_starts_with_eos = true;  // where the language is unknown
   made.capabilities.has_language_tokens = true;
   return made;

@@ -62,6 +62,7 @@ struct WeightNames {
   /// Of distances, if they have projections of their own.
   std::string_view distance_key = {};
   std::string_view distance_query = {};
+  std::string_view attention_convolution = {};  // ModelOptions::nystrom
   std::string_view attention_output = "attention.output.dense";
   std::string_view up = "intermediate.dense";
   std::string_view down = "output.dense";

@@ -120,6 +120,11 @@ class BertTensors {
       projection(scores.content_to_position, "key", names_.distance_key);
       projection(scores.position_to_content, "query", names_.distance_query);
     }
+    if (!names_.attention_convolution.empty()) {
+      builder_.result.push_back({.parameter = parameter + "attention.core.convolution",
+                                 .name = str_cat(hf_name, names_.attention_convolution, ".weight"),
+                                 .shape = {options_.heads, 1, options_.nystrom.convolution, 1}});
+    }
     builder_.linear(parameter + "attention.output", str_cat(hf_name, names_.attention_output),
                     {dim, dim, has_bias});
   }

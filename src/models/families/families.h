@@ -7,17 +7,18 @@
 /// The built-in families, for the table in models/config/family_table.cpp.
 namespace weft::models {
 
-FamilyDefinition bert();         // arXiv:1810.04805
-FamilyDefinition roberta();      // arXiv:1907.11692
-FamilyDefinition xlm_roberta();  // arXiv:1911.02116
-FamilyDefinition distilbert();   // arXiv:1910.01108
-FamilyDefinition electra();      // arXiv:2003.10555
-FamilyDefinition modernbert();   // arXiv:2412.13663
-FamilyDefinition longformer();   // arXiv:2004.05150
-FamilyDefinition big_bird();     // arXiv:2007.14062
-FamilyDefinition albert();       // arXiv:1909.11942
-FamilyDefinition deberta();      // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
-FamilyDefinition xlm();          // arXiv:1901.07291
+FamilyDefinition bert();           // arXiv:1810.04805
+FamilyDefinition roberta();        // arXiv:1907.11692
+FamilyDefinition xlm_roberta();    // arXiv:1911.02116
+FamilyDefinition distilbert();     // arXiv:1910.01108
+FamilyDefinition electra();        // arXiv:2003.10555
+FamilyDefinition modernbert();     // arXiv:2412.13663
+FamilyDefinition longformer();     // arXiv:2004.05150
+FamilyDefinition big_bird();       // arXiv:2007.14062
+FamilyDefinition nystromformer();  // arXiv:2102.03902
+FamilyDefinition albert();         // arXiv:1909.11942
+FamilyDefinition deberta();        // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
+FamilyDefinition xlm();            // arXiv:1901.07291
 
 FamilyDefinition bag_of_words();            // a linear classifier of word counts
 FamilyDefinition fasttext();                // mean of embeddings, arXiv:1607.01759

@@ -7,6 +7,7 @@
 #include "nn/attention/big_bird.h"
 #include "nn/attention/linformer.h"
 #include "nn/attention/longformer.h"
+#include "nn/attention/nystrom.h"
 #include "nn/attention/window_attention.h"
 
 namespace weft::nn {
@@ -38,6 +39,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"linear", read_linear_attention},
           {"performer", read_performer_attention},
           {"reformer", read_reformer_attention},
+          {"routing", read_routing_attention},
           {"clustered", read_clustered_attention},
           {"informer", read_informer_attention},
           {"lite_transformer", read_lite_transformer_attention},

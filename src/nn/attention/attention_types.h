@@ -24,10 +24,10 @@ AttentionMaker read_synthesizer_attention(config::Section& section);
 AttentionMaker read_linear_attention(config::Section& section);
 /// products of random features (arXiv:2009.14794)
 AttentionMaker read_performer_attention(config::Section& section);
-/// landmarks of queries and keys (arXiv:2102.03902)
-AttentionMaker read_nystrom_attention(config::Section& section);
 /// locality-sensitive hashing (arXiv:2001.04451)
 AttentionMaker read_reformer_attention(config::Section& section);
+/// the tokens nearest to learned centroids (arXiv:2003.05997)
+AttentionMaker read_routing_attention(config::Section& section);
 /// only the queries with the least uniform scores (arXiv:2012.07436)
 AttentionMaker read_informer_attention(config::Section& section);
 /// keys and values of several tokens, by a convolution (arXiv:1801.10198)

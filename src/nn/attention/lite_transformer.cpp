@@ -6,11 +6,11 @@
 
 #include "base/string_util.h"
 #include "kernels/sum.h"
-#include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
 #include "nn/decoding_state.h"
+#include "nn/time_convolution.h"
 
 namespace weft::nn {
 
@@ -64,52 +64,43 @@ class TimeConvolution : public torch::nn::Module {
   at::Tensor convolve(const at::Tensor& x,
                       const at::Tensor& kernel,
                       const ForwardContext& context) {
-    const auto& layout = context.layout;
     const auto taps = own_.kernel;
-    // Each text behind taps - 1 rows: zeros, or the last rows of an earlier pass.
-    std::vector<at::Tensor> pieces;
-    std::vector<int64_t> rows;  // of each token, that of its first tap
-    auto* const state = context.decoding_state;
-    const auto kept =
-        state == nullptr ? at::Tensor() : state->sequence_tensor(layer_, "convolution");
-    const auto zeros = at::zeros({taps - 1, x.size(1)}, x.options());
-    std::vector<at::Tensor> last;
-    int64_t begin = 0;
-    for (int64_t b = 0; b < layout.sequences(); ++b) {
-      const auto length = layout.length(b);
-      const auto own = x.narrow(0, layout.offsets[static_cast<std::size_t>(b)], length);
-      const auto before = kept.defined() ? kept[b] : zeros;
-      const auto front = is_causal_ ? taps - 1 : taps / 2;
-      pieces.push_back(is_causal_ ? before : zeros.narrow(0, 0, front));
-      pieces.push_back(own);
-      pieces.push_back(zeros.narrow(0, 0, taps - 1 - front));
-      for (int64_t i = 0; i < length; ++i) {
-        rows.push_back(begin + i);
-      }
-      begin += length + taps - 1;
-      if (state != nullptr) {
-        last.push_back(at::cat({before, own}).slice(0, length));
-      }
-    }
-    if (state != nullptr) {
-      state->sequence_tensor(layer_, "convolution") = at::stack(last);
-    }
-    const auto index = kernels::to_device(rows, x.device());
-    const auto padded = at::cat(pieces).unflatten(1, {own_.kernel_heads, -1});  // (rows, heads, D')
-    at::Tensor sum;
+    const auto front = is_causal_ ? taps - 1 : taps / 2;
+    const SpacedRows rows(context.layout, front, taps - 1 - front, x.device());
+    const auto padded = rows.spread(x, earlier_rows(x, context));
     if (kernel.dim() == 2) {
-      const auto reach = padded.size(0) - taps + 1;
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        const auto term = padded.narrow(0, tap, reach) * kernel.select(1, tap).unsqueeze(1);
-        sum = sum.defined() ? sum + term : term;
-      }
-      return sum.index_select(0, index).flatten(1);
+      const auto by_feature = kernel.repeat_interleave(x.size(1) / own_.kernel_heads, 0);
+      return depthwise_convolution(padded, by_feature).index_select(0, rows.token_windows());
     }
+    const auto by_head = padded.unflatten(1, {own_.kernel_heads, -1});  // (rows, heads, D')
+    at::Tensor sum;
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const auto term = padded.index_select(0, index + tap) * kernel.select(2, tap).unsqueeze(2);
+      const auto term =
+          by_head.index_select(0, rows.token_windows() + tap) * kernel.select(2, tap).unsqueeze(2);
       sum = sum.defined() ? sum + term : term;
     }
     return sum.flatten(1);
+  }
+
+  /// The last rows of earlier passes of generation, (B, taps - 1, D2); undefined: none. Keeps those
+  /// of this pass.
+  at::Tensor earlier_rows(const at::Tensor& x, const ForwardContext& context) {
+    if (context.decoding_state == nullptr) {
+      return {};
+    }
+    auto& kept = context.decoding_state->sequence_tensor(layer_, "convolution");
+    const auto& layout = context.layout;
+    const auto before =
+        kept.defined() ? kept
+                       : at::zeros({layout.sequences(), own_.kernel - 1, x.size(1)}, x.options());
+    std::vector<at::Tensor> last;
+    for (int64_t b = 0; b < layout.sequences(); ++b) {
+      const auto length = layout.length(b);
+      const auto own = x.narrow(0, layout.offsets[static_cast<std::size_t>(b)], length);
+      last.push_back(at::cat({before[b], own}).slice(0, length));
+    }
+    kept = at::stack(last);
+    return before;
   }
 
   LiteOptions own_;

@@ -1,3 +1,5 @@
+#include "nn/attention/nystrom.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -6,20 +8,14 @@
 
 #include "kernels/linear/linear.h"
 #include "kernels/softmax.h"
-#include "nn/attention/attention_types.h"
+#include "kernels/sum.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
+#include "nn/time_convolution.h"
 
 namespace weft::nn {
 
 namespace {
-
-struct NystromOptions {
-  int64_t landmarks = 64;
-  int64_t iterations = 6;
-  int64_t convolution = 33;
-  bool is_exact_when_short = true;
-};
 
 /// (m, l): row s averages the tokens from floor(s l / m) up to floor((s + 1) l / m).
 at::Tensor segment_means(int64_t segments, int64_t length, const at::TensorOptions& options) {
@@ -32,12 +28,14 @@ at::Tensor segment_means(int64_t segments, int64_t length, const at::TensorOptio
   return means.to(options);
 }
 
-/// The pseudo-inverse of x (H, m, m) by the iteration of arXiv:2102.03902, equation 13.
-at::Tensor iterative_inverse(const at::Tensor& x, int64_t iterations) {
+/// The pseudo-inverse of x (H, m, m), whose rows sum to 1, by the iteration of arXiv:2102.03902,
+/// equation 13.
+at::Tensor iterative_inverse(const at::Tensor& x, const NystromOptions& own) {
   const auto identity = at::eye(x.size(-1), x.options());
-  const auto largest = [](const at::Tensor& sums) { return sums.amax({-1}, true).unsqueeze(-1); };
-  auto z = x.transpose(1, 2) / (largest(x.abs().sum(1)) * largest(x.abs().sum(2)));
-  for (int64_t i = 0; i < iterations; ++i) {
+  const auto column_sums = x.sum(1, /*keepdim=*/true);  // (H, 1, m)
+  auto z = x.transpose(1, 2) /
+           (own.has_common_start ? column_sums.max() : column_sums.amax({2}, /*keepdim=*/true));
+  for (int64_t i = 0; i < own.iterations; ++i) {
     const auto xz = kernels::batched_product(x, z);
     z = kernels::batched_product(
             z, 13 * identity -
@@ -48,9 +46,8 @@ at::Tensor iterative_inverse(const at::Tensor& x, int64_t iterations) {
   return z;
 }
 
-/// Softmax attention through landmarks, which are means of segments of the queries and keys
-/// (arXiv:2102.03902); a convolution of the values over time is added. Where a text has no more
-/// tokens than landmarks, full attention.
+/// Softmax attention through landmarks, which are means of segments of the queries and keys; a
+/// convolution of the values over time is added.
 class NystromCore : public AttentionCore {
  public:
   NystromCore(const AttentionOptions& options, const NystromOptions& own)
@@ -62,12 +59,24 @@ class NystromCore : public AttentionCore {
   }
 
   at::Tensor forward(const CoreInput& input, const ForwardContext& context) override {
+    const auto mixed = attend(input, context);
+    return convolution_.defined() ? mixed + convolved_values(input) : mixed;
+  }
+
+ private:
+  bool is_exact_for(int64_t length) const {
+    return own_.is_exact || (own_.is_exact_when_short && length <= own_.landmarks);
+  }
+
+  at::Tensor attend(const CoreInput& input, const ForwardContext& context) {
+    if (is_exact_for(input.queries.max_length)) {
+      return short_->forward(input, context);
+    }
     const auto rows = separated(input, options_);
-    const auto count = input.queries.sequences();
     std::vector<at::Tensor> parts;
-    for (int64_t b = 0; b < count; ++b) {
+    for (int64_t b = 0; b < input.queries.sequences(); ++b) {
       if (input.queries.length(b) > 0) {
-        parts.push_back(own_.is_exact_when_short && input.queries.length(b) <= own_.landmarks
+        parts.push_back(is_exact_for(input.queries.length(b))
                             ? attend_exactly(rows, input, b, context)
                             : attend_by_landmarks(rows, input, b, context));
       }
@@ -75,7 +84,6 @@ class NystromCore : public AttentionCore {
     return parts.empty() ? at::zeros_like(rows.query) : at::cat(parts);
   }
 
- private:
   static at::Tensor rows_of(const at::Tensor& x, const CoreInput& input, int64_t b) {
     return x.narrow(0, input.queries.offsets[static_cast<std::size_t>(b)], input.queries.length(b));
   }
@@ -118,31 +126,29 @@ class NystromCore : public AttentionCore {
     const auto weights = [](const at::Tensor& q, const at::Tensor& k) {
       return kernels::softmax(kernels::batched_product(q, k.transpose(1, 2)));
     };
-    const auto inverse = iterative_inverse(weights(query_marks, key_marks), own_.iterations);
+    const auto inverse = iterative_inverse(weights(query_marks, key_marks), own_);
     const auto read = kernels::batched_product(weights(query_marks, key), value);  // (H, m, K)
-    auto mixed = kernels::batched_product(weights(query, key_marks),
-                                          kernels::batched_product(inverse, read));
-    if (convolution_.defined()) {
-      mixed = mixed + convolved(value);
-    }
+    const auto mixed = kernels::batched_product(weights(query, key_marks),
+                                                kernels::batched_product(inverse, read));
     const auto out = mixed.transpose(0, 1).flatten(1).to(rows.query.scalar_type());
     auto own_input = input;
     own_input.rng_key.first_row += input.queries.offsets[static_cast<std::size_t>(b)];
     return drop_mixed_values(out, options_, own_input, context);
   }
 
-  /// (H, l, K): each feature of a head convolved over time with the head's kernel, zero outside.
-  at::Tensor convolved(const at::Tensor& value) const {
-    const auto kernel = convolution_.to(value.scalar_type());
+  /// (N, H K): each feature of a head convolved over time with the head's kernel, zero outside.
+  at::Tensor convolved_values(const CoreInput& input) const {
+    const auto value = separated(input, options_).value;
     const auto radius = own_.convolution / 2;
-    const auto padded = at::constant_pad_nd(value, {0, 0, radius, radius});
-    at::Tensor sum;
-    for (int64_t tap = 0; tap < own_.convolution; ++tap) {
-      const auto term =
-          padded.narrow(1, tap, value.size(1)) * kernel.select(1, tap).view({-1, 1, 1});
-      sum = sum.defined() ? sum + term : term;
-    }
-    return sum;
+    const SpacedRows rows(input.queries, radius, radius, value.device());
+    const auto by_head = value.unflatten(1, {key_heads(options_), -1})
+                             .repeat_interleave(options_.heads / key_heads(options_), 1)
+                             .flatten(1)
+                             .to(kernels::accumulate_type(value));
+    return depthwise_convolution(rows.spread(by_head),
+                                 convolution_.repeat_interleave(head_dim(options_), 0))
+        .index_select(0, rows.token_windows())
+        .to(value.scalar_type());
   }
 
   AttentionOptions options_;
@@ -152,6 +158,11 @@ class NystromCore : public AttentionCore {
 };
 
 }  // namespace
+
+std::shared_ptr<Attention> make_nystrom_attention(const AttentionOptions& options,
+                                                  const NystromOptions& own) {
+  return attention_with_core(options, std::make_shared<NystromCore>(options, own));
+}
 
 AttentionMaker read_nystrom_attention(config::Section& section) {
   NystromOptions own;
@@ -173,7 +184,7 @@ AttentionMaker read_nystrom_attention(config::Section& section) {
   return [own, section](const AttentionOptions& options) {
     refuse_causal(section, options.is_causal, "nystrom",
                   "its landmarks contain later tokens; full, window and performer are causal");
-    return attention_with_core(options, std::make_shared<NystromCore>(options, own));
+    return make_nystrom_attention(options, own);
   };
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -11,7 +10,7 @@
 #include "kernels/activation.h"
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
-#include "kernels/to_device.h"
+#include "nn/time_convolution.h"
 
 namespace weft::nn {
 
@@ -39,46 +38,35 @@ class PositionConvolution : public EmbeddingTransform {
     const int64_t first = std::max<int64_t>(0, middle - reach);
     const int64_t last = std::min(own_.kernel - 1, middle + reach);
     const int64_t taps = last - first + 1;
-    const int64_t front = middle - first;
-    std::vector<int64_t> rows;  // of each token, that of its first tap
-    int64_t begin = 0;
-    for (int64_t b = 0; b < layout.sequences(); ++b) {
-      for (int64_t i = 0; i < layout.length(b); ++i) {
-        rows.push_back(begin + i);
-      }
-      begin += layout.length(b) + taps - 1;
-    }
-    if (rows.empty()) {
+    const SpacedRows rows(layout, middle - first, last - middle, x.device());
+    if (rows.windows() == 0) {
       return x;
     }
-    const auto index = kernels::to_device(rows, x.device());
-    const auto padded = at::zeros({begin, dim_}, x.options()).index_copy(0, index + front, x);
-    const int64_t count = begin - taps + 1;
-    at::Tensor sum;
-    for (int64_t tap = first; tap <= last; ++tap) {
-      const auto term = product(padded.narrow(0, tap - first, count), tap);
-      sum = sum.defined() ? sum + term : term;
-    }
-    const auto convolved = (own_.is_depthwise ? sum : sum.transpose(0, 1).flatten(1))
-                               .index_select(0, index);  // (N, D)
+    const auto spread = rows.spread(x);
+    const auto convolved =
+        (own_.is_depthwise ? depthwise_convolution(spread, weight_.narrow(1, first, taps))
+                           : grouped_convolution(spread, first, taps))
+            .index_select(0, rows.token_windows());  // (N, D)
     const auto biased =
         convolved + kernels::repeat_row(bias_.to(x.scalar_type()), convolved.size(0));
     return x + (own_.is_depthwise ? biased : kernels::activate(biased, kernels::Activation::kGelu));
   }
 
  private:
-  /// Rows (M, D) times the weights of a tap: (M, D), or (G, M, D / G) if grouped.
-  at::Tensor product(const at::Tensor& rows, int64_t tap) const {
-    if (own_.is_depthwise) {
-      const auto weights = weight_.select(1, tap).to(rows.scalar_type());
-      return rows * kernels::repeat_row(weights, rows.size(0));
+  /// The taps from `first` of spread rows (M + taps - 1, D): (M, D).
+  at::Tensor grouped_convolution(const at::Tensor& spread, int64_t first, int64_t taps) const {
+    const auto by_group = spread.view({spread.size(0), own_.groups, -1}).transpose(0, 1);
+    at::Tensor sum;
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      const auto weights = weight_.select(2, first + tap)
+                               .view({own_.groups, dim_ / own_.groups, -1})
+                               .transpose(1, 2)
+                               .to(spread.scalar_type());
+      const auto term =
+          kernels::batched_product(by_group.narrow(1, tap, spread.size(0) - taps + 1), weights);
+      sum = sum.defined() ? sum + term : term;
     }
-    const auto by_group = rows.view({rows.size(0), own_.groups, -1}).transpose(0, 1);
-    const auto weights = weight_.select(2, tap)
-                             .view({own_.groups, dim_ / own_.groups, -1})
-                             .transpose(1, 2)
-                             .to(rows.scalar_type());
-    return kernels::batched_product(by_group, weights);
+    return sum.transpose(0, 1).flatten(1);
   }
 
   ConvolutionalOptions own_;

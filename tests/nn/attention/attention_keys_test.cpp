@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "nn/attention/attention_layers.h"
+#include "nn/decoding_state.h"
 #include "support/config.h"
 
 /// Keys of the attention types that are refused.
@@ -24,7 +26,7 @@ TEST(AttentionTypeKeys, RefuseWhatIsNotCausal) {
   }
   for (const std::string keys :
        {"type: strided", "type: block_local, blocks: 3", "type: multi_scale, windows: [1/4]",
-        "type: reformer", "type: hybrid, patterns: [{type: strided}]"}) {
+        "type: reformer", "type: routing", "type: hybrid, patterns: [{type: strided}]"}) {
     const auto message = test::message_of<config::Error>(
         [&] { test::attention_choice(keys).make(test::attention_options(true)); });
     EXPECT_NE(message.find("depends on the length of the text in a causal model"),
@@ -32,6 +34,22 @@ TEST(AttentionTypeKeys, RefuseWhatIsNotCausal) {
         << message;
     EXPECT_NO_THROW(test::attention_choice(keys).make(test::attention_options(false)));
   }
+}
+
+TEST(AttentionTypeKeys, LooselyCausalTypesMustBeAllowedAndCannotGenerate) {
+  const std::string keys = "type: routing, window: 4, assign: top";
+  const auto message = test::message_of<config::Error>(
+      [&] { test::attention_choice(keys).make(test::attention_options(true)); });
+  EXPECT_NE(message.find("attention.assign: found 'top' in a causal model"), std::string::npos)
+      << message;
+  const auto layer =
+      test::attention_layer(keys + ", loose_causal: true", test::attention_options(true));
+  DecodingState state(1);
+  auto context = test::context_of({0, 6});
+  context.decoding_state = &state;
+  const auto refusal =
+      test::message_of<UserError>([&] { layer->forward(test::attention_tokens(6), context); });
+  EXPECT_NE(refusal.find("cannot generate"), std::string::npos) << refusal;
 }
 
 TEST(AttentionTypeKeys, RefuseBadKeys) {

@@ -1,0 +1,58 @@
+#include "nn/time_convolution.h"
+
+#include <ATen/ATen.h>
+
+#include "kernels/sum.h"
+#include "kernels/to_device.h"
+
+namespace weft::nn {
+
+SpacedRows::SpacedRows(const kernels::Layout& layout,
+                       int64_t front,
+                       int64_t back,
+                       const at::Device& device)
+    : front_(front), back_(back) {
+  std::vector<int64_t> windows;
+  windows.reserve(static_cast<std::size_t>(layout.tokens()));
+  int64_t rows = 0;
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    begins_.push_back(rows);
+    for (int64_t i = 0; i < layout.length(b); ++i) {
+      windows.push_back(rows + i);
+    }
+    rows += front + layout.length(b) + back;
+  }
+  windows_ = rows > 0 ? rows - front - back : 0;
+  index_ = kernels::to_device(windows, device);
+}
+
+at::Tensor SpacedRows::spread(const at::Tensor& x, const at::Tensor& before) const {
+  auto shape = x.sizes().vec();
+  shape[0] = windows_ + front_ + back_;
+  const auto rows = at::zeros(shape, x.options()).index_copy(0, index_ + front_, x);
+  if (!before.defined() || front_ == 0) {
+    return rows;
+  }
+  std::vector<int64_t> fronts;
+  for (const auto begin : begins_) {
+    for (int64_t i = 0; i < front_; ++i) {
+      fronts.push_back(begin + i);
+    }
+  }
+  return rows.index_copy(0, kernels::to_device(fronts, x.device()), before.flatten(0, 1));
+}
+
+at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& weight) {
+  const auto taps = weight.size(1);
+  const auto windows = spread.size(0) - taps + 1;
+  const auto kernel = weight.to(spread.scalar_type());
+  at::Tensor sum;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const auto term =
+        spread.narrow(0, tap, windows) * kernels::repeat_row(kernel.select(1, tap), windows);
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum;
+}
+
+}  // namespace weft::nn

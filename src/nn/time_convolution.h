@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/layout.h"
+
+namespace weft::nn {
+
+/// Rows of a packed batch with further rows around each sequence, for convolutions over time that
+/// stop at the borders of the sequences.
+class SpacedRows {
+ public:
+  /// `front` rows before each sequence and `back` rows behind it.
+  SpacedRows(const kernels::Layout& layout, int64_t front, int64_t back, const at::Device& device);
+
+  /// x (N, ...) -> (windows() + front + back, ...); the further rows are zero, or, if defined, the
+  /// rows `before` (B, front, ...) the sequences.
+  at::Tensor spread(const at::Tensor& x, const at::Tensor& before = {}) const;
+
+  /// Windows of 1 + front + back rows.
+  int64_t windows() const { return windows_; }
+
+  /// The window around each token, (N).
+  const at::Tensor& token_windows() const { return index_; }
+
+ private:
+  int64_t front_;
+  int64_t back_;
+  int64_t windows_ = 0;
+  std::vector<int64_t> begins_;  // first row of each sequence's front
+  at::Tensor index_;
+};
+
+/// Each feature convolved over time with a kernel of its own: spread rows (windows + taps - 1, C),
+/// weight (C, taps) -> (windows, C).
+at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& weight);
+
+}  // namespace weft::nn
