@@ -39,6 +39,7 @@ BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_b
 NYSTROMFORMER = dict(SIZES, num_landmarks=2, segment_means_seq_len=6, conv_kernel_size=3)
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
+MIXTRAL = dict(LLAMA, num_local_experts=3, num_experts_per_tok=2)
 LINEAR = dict(rope_type="linear", rope_theta=500.0, factor=4.0)
 STRETCHED = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                  original_max_position_embeddings=16)
@@ -129,6 +130,9 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "llama-prefix-lm": ("LlamaForCausalLM", dict(LLAMA, rope_parameters=STRETCHED), "prefix"),
     "llama-biases": ("LlamaForCausalLM", dict(LLAMA, attention_bias=True, mlp_bias=True, rope_parameters=STRETCHED), "causal"),
     "mistral-causal-lm": ("MistralForCausalLM", dict(LLAMA, sliding_window=3), "causal"),
+    "mixtral-causal-lm": ("MixtralForCausalLM", dict(MIXTRAL, sliding_window=3), "causal"),
+    "mixtral-sequence": ("MixtralForSequenceClassification", dict(MIXTRAL, num_labels=3), "class"),
+    "mixtral-token": ("MixtralForTokenClassification", dict(MIXTRAL, num_experts_per_tok=1, num_labels=3), "token"),
     "qwen2-causal-lm": ("Qwen2ForCausalLM", dict(SIZES, num_key_value_heads=1, use_sliding_window=True, sliding_window=3,
                         max_window_layers=1), "causal"),
     "qwen2-token": ("Qwen2ForTokenClassification", dict(SIZES, num_key_value_heads=1, num_labels=3), "token"),

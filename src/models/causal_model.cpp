@@ -52,6 +52,9 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
                                              .activation = options.activation,
                                              .is_gated = options.is_gated,
                                              .has_bias = options.biases.feed_forward},
+                            .make_feed_forward = options.family->feed_forward
+                                                     ? options.family->feed_forward(options, layer)
+                                                     : nn::make_standard_feed_forward,
                             .is_parallel = options.is_parallel,
                             .norm = norm_of(options, options.dim),
                             .norm_placement = options.norm_placement,

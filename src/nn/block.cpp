@@ -57,16 +57,19 @@ class SublayerBlock : public Block {
  protected:
   struct Step {
     std::shared_ptr<Sublayer> sublayer;
-    std::shared_ptr<Norm> norm;  // may be null
-    double dropout = 0;          // on the output
+    std::shared_ptr<Norm> norm;            // may be null
+    std::shared_ptr<Norm> output_norm;     // of sandwich norms
+    std::shared_ptr<ResidualScale> scale;  // may be null
+    bool replaces_stream = false;
+    double dropout = 0;  // on the output
     uint32_t output_site = 0;
     uint32_t drop_path_site = 0;
   };
 
-  bool is_pre_norm() const { return options_.norm_placement == NormPlacement::kPre; }
+  bool has_norm_behind_sum() const { return options_.norm_placement == NormPlacement::kPost; }
 
   at::Tensor normalized(const Step& step, const at::Tensor& x) const {
-    return is_pre_norm() && step.norm ? step.norm->forward(x) : x;
+    return !has_norm_behind_sum() && step.norm ? step.norm->forward(x) : x;
   }
 
   at::Tensor branch_of(const Step& step, const at::Tensor& x, const ForwardContext& context) const {
@@ -89,14 +92,19 @@ class SublayerBlock : public Block {
                         const at::Tensor& stream,
                         const at::Tensor& branch,
                         const ForwardContext& context) const {
+    if (step.replaces_stream) {
+      return branch;
+    }
+    const auto normed = step.output_norm ? step.output_norm->forward(branch) : branch;
+    const auto scaled = step.scale ? step.scale->forward(normed) : normed;
     const Residual residual{
         .stream = stream,
-        .branch = drop_path(branch, options_.drop_path_rate, step.drop_path_site, context),
+        .branch = drop_path(scaled, options_.drop_path_rate, step.drop_path_site, context),
         .dropout = context.rate(step.dropout),
         .rng_key = context.rng_key(step.output_site)};
-    return is_pre_norm() ? kernels::add_dropout(residual.stream, residual.branch, residual.dropout,
-                                                residual.rng_key)
-                         : step.norm->add_norm(residual);
+    return has_norm_behind_sum() ? step.norm->add_norm(residual)
+                                 : kernels::add_dropout(residual.stream, residual.branch,
+                                                        residual.dropout, residual.rng_key);
   }
 
   void record_attention(const Step& step,
@@ -135,22 +143,33 @@ class SublayerBlock : public Block {
     const auto sites = kind->sites.value_or(SublayerSites{});
     auto own = options_;
     own.layer += repetition * kRepeatedSublayer + (kind->sites ? 0 : letter * kOwnSites);
-    Step step{.sublayer = make_sublayer(*kind, own),
-              .norm = index > 0 || options_.has_first_norm || !is_pre_norm()
-                          ? make_norm(options_.norm)
-                          : nullptr,
-              .dropout = kind->output_dropout != nullptr ? kind->output_dropout(options_)
-                                                         : options_.dropout,
-              .output_site = site_id(own.layer, sites.output),
-              .drop_path_site = site_id(own.layer, sites.drop_path)};
+    const auto place = options_.norm_placement;
+    const bool has_norm = !kind->replaces_stream && place != NormPlacement::kNone &&
+                          (index > 0 || options_.has_first_norm || place == NormPlacement::kPost);
+    const bool has_output_norm = has_norm && place == NormPlacement::kSandwich;
+    Step step{
+        .sublayer = make_sublayer(*kind, own),
+        .norm = has_norm ? make_norm(options_.norm) : nullptr,
+        .output_norm = has_output_norm ? make_norm(options_.norm) : nullptr,
+        .scale = options_.make_residual_scale && !kind->replaces_stream
+                     ? options_.make_residual_scale({.dim = options_.dim(), .sublayer = kind->name})
+                     : nullptr,
+        .replaces_stream = kind->replaces_stream,
+        .dropout =
+            kind->output_dropout != nullptr ? kind->output_dropout(options_) : options_.dropout,
+        .output_site = site_id(own.layer, sites.output),
+        .drop_path_site = site_id(own.layer, sites.drop_path)};
     // In order of computation.
-    if (is_pre_norm() && step.norm) {
-      register_module(name + "_norm", step.norm);
-    }
+    const auto register_if = [&](const std::string& own_name, const auto& module, bool is_wanted) {
+      if (module != nullptr && is_wanted) {
+        register_module(own_name, module);
+      }
+    };
+    register_if(name + "_norm", step.norm, !has_norm_behind_sum());
     register_module(name, step.sublayer);
-    if (!is_pre_norm()) {
-      register_module(name + "_norm", step.norm);
-    }
+    register_if(name + "_output_norm", step.output_norm, true);
+    register_if(name + "_scale", step.scale, true);
+    register_if(name + "_norm", step.norm, has_norm_behind_sum());
     steps_.push_back(std::move(step));
   }
 
@@ -163,7 +182,7 @@ class SublayerBlock : public Block {
 class ParallelBlock : public SublayerBlock {
  public:
   explicit ParallelBlock(const BlockOptions& options) : SublayerBlock(options) {
-    TORCH_CHECK(options.norm_placement == NormPlacement::kPre,
+    TORCH_CHECK(options.norm_placement != NormPlacement::kPost,
                 "a parallel block needs norm placement pre");
   }
 

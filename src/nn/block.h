@@ -13,6 +13,7 @@
 #include "nn/forward_context.h"
 #include "nn/norm.h"
 #include "nn/norm_place.h"
+#include "nn/residual_scale.h"
 #include "nn/row_selection.h"
 #include "nn/sublayer.h"
 
@@ -29,7 +30,8 @@ struct BlockOptions {
   FeedForwardMaker make_feed_forward = make_standard_feed_forward;
   /// Those of the sub-layers with a section of their own, by name.
   std::map<std::string, SublayerDefinition::Maker> make_sublayer = {};
-  bool is_parallel = false;  // pre-norm only: all sub-layers read the input of the block
+  ResidualScaleMaker make_residual_scale = {};  // none: outputs are added as they are
+  bool is_parallel = false;  // not post-norm: all sub-layers read the input of the block
   NormOptions norm = {};
   NormPlacement norm_placement = NormPlacement::kPost;
   bool has_first_norm = true;  // pre-norm only: false if a norm precedes the block anyway

@@ -2,7 +2,9 @@
 
 #include "kernels/dropout.h"
 #include "nn/dropout_sites.h"
+#include "nn/feed_forward_types.h"
 #include "nn/linear.h"
+#include "nn/mixture_of_experts.h"
 
 namespace weft::nn {
 
@@ -43,10 +45,12 @@ FeedForwardMaker read_standard_feed_forward(config::Section& /*section*/) {
 }
 
 Registry<FeedForwardDefinition>& feed_forward_registry() {
-  static Registry<FeedForwardDefinition> registry("feed-forward type",
-                                                  {
-                                                      {"standard", read_standard_feed_forward},
-                                                  });
+  static Registry<FeedForwardDefinition> registry(
+      "feed-forward type", {
+                               {"standard", read_standard_feed_forward},
+                               {"maxout", read_maxout_feed_forward},
+                               {"mixture_of_experts", read_mixture_of_experts},
+                           });
   return registry;
 }
 

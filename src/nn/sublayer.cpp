@@ -1,11 +1,14 @@
 #include "nn/sublayer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
+#include <utility>
 
 #include "base/string_util.h"
 #include "nn/attention/cross_attention.h"
 #include "nn/block.h"
+#include "nn/convolution.h"
 #include "nn/recurrent/recurrent.h"
 
 namespace weft::nn {
@@ -35,6 +38,24 @@ std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options) {
   auto feed_forward = options.feed_forward;
   feed_forward.layer = options.layer;
   return options.make_feed_forward(feed_forward);
+}
+
+class BlockNorm : public Sublayer {
+ public:
+  explicit BlockNorm(const NormOptions& options) {
+    norm_ = register_module("norm", make_norm(options));
+  }
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& /*context*/) override {
+    return norm_->forward(x);
+  }
+  bool mixes_tokens() const override { return false; }
+
+ private:
+  std::shared_ptr<Norm> norm_;
+};
+
+std::shared_ptr<Sublayer> make_block_norm(const BlockOptions& options) {
+  return std::make_shared<BlockNorm>(options.norm);
 }
 
 double feed_forward_output_dropout(const BlockOptions& options) {
@@ -68,6 +89,15 @@ std::vector<SublayerDefinition> built_in_sublayers() {
        .description = "recurrent: LSTM, GRU or RNN",
        .read = read_recurrent,
        .carries_state = true},
+      {.name = "convolution",
+       .letter = 'v',
+       .description = "convolution",
+       .read = read_convolution},
+      {.name = "block_norm",
+       .letter = 'n',
+       .description = "norm of the sum so far",
+       .make = make_block_norm,
+       .replaces_stream = true},
   };
 }
 
@@ -111,7 +141,25 @@ std::string list_sublayers(const std::function<bool(const SublayerDefinition&)>&
   return join(listed);
 }
 
-std::optional<std::string> order_error(const std::string& order) {
+namespace {
+
+constexpr int64_t kMostBlocks = 1024;
+
+/// A word of a block and its repetitions; 0: not a number that is allowed.
+std::pair<std::string_view, int64_t> repeated_order(std::string_view word) {
+  const auto star = word.find('*');
+  if (star == std::string_view::npos) {
+    return {word, 1};
+  }
+  const auto digits = word.substr(star + 1);
+  int64_t count = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto parsed = std::from_chars(digits.data(), end, count);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+  return {word.substr(0, star), is_number && count <= kMostBlocks ? count : 0};
+}
+
+std::optional<std::string> order_error(std::string_view order) {
   constexpr std::size_t kMost = 16;
   if (order.empty() || order.size() > kMost) {
     return str_cat("has ", order.size(), " sub-layers, allowed are 1 to ", kMost);
@@ -119,6 +167,41 @@ std::optional<std::string> order_error(const std::string& order) {
   for (const char letter : order) {
     if (find_sublayer(letter) == nullptr) {
       return str_cat("has the letter '", letter, "', allowed are ", list_sublayers());
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> words_of(std::string_view block) {
+  auto words = split(block, ' ');
+  std::erase_if(words, [](std::string_view word) { return word.empty(); });
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> block_orders(const std::string& block) {
+  std::vector<std::string> orders;
+  for (const auto word : words_of(block)) {
+    const auto [order, count] = repeated_order(word);
+    orders.insert(orders.end(), static_cast<std::size_t>(std::max<int64_t>(0, count)),
+                  std::string(order));
+  }
+  return orders;
+}
+
+std::optional<std::string> block_error(const std::string& block) {
+  const auto words = words_of(block);
+  if (words.empty()) {
+    return order_error("");
+  }
+  for (const auto word : words) {
+    const auto [order, count] = repeated_order(word);
+    if (count < 1) {
+      return str_cat("repeats a layer in '", word, "', allowed are 1 to ", kMostBlocks, " times");
+    }
+    if (auto error = order_error(order)) {
+      return error;
     }
   }
   return std::nullopt;

@@ -60,6 +60,7 @@ struct SublayerDefinition {
   Maker make = nullptr;
   Maker (*read)(config::Section& section) = nullptr;
   bool needs_encoder_states = false;  // only in such decoders
+  bool replaces_stream = false;       // its output is not added to its input
   bool carries_state = false;         // from step to step (ForwardContext::carried_state)
   double (*output_dropout)(const BlockOptions& options) =
       nullptr;  // nullptr: BlockOptions::dropout
@@ -82,10 +83,14 @@ const SublayerDefinition* find_sublayer(char letter);
 std::string list_sublayers(
     const std::function<bool(const SublayerDefinition&)>& is_listed = nullptr);
 
-/// What is wrong with an order of sub-layers, or nullopt.
-std::optional<std::string> order_error(const std::string& order);
+/// The orders of the layers that `model.block` describes: words such as `faf`, each perhaps with a
+/// number of repetitions, as in `a*6 af*10 f*6` (arXiv:1911.03864).
+std::vector<std::string> block_orders(const std::string& block);
 
-/// The kinds of an order that have a section of their own.
+/// What is wrong with such a description, or nullopt.
+std::optional<std::string> block_error(const std::string& block);
+
+/// The kinds of a block that have a section of their own.
 std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& order);
 
 /// Whether one of the sub-layers needs encoder states; the order without them.

@@ -4,6 +4,7 @@
 
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
+#include "nn/decoding_state.h"
 
 namespace weft::nn {
 
@@ -40,6 +41,27 @@ at::Tensor SpacedRows::spread(const at::Tensor& x, const at::Tensor& before) con
     }
   }
   return rows.index_copy(0, kernels::to_device(fronts, x.device()), before.flatten(0, 1));
+}
+
+at::Tensor earlier_rows(const at::Tensor& x,
+                        int64_t count,
+                        int64_t layer,
+                        const ForwardContext& context) {
+  if (context.decoding_state == nullptr) {
+    return {};
+  }
+  auto& kept = context.decoding_state->sequence_tensor(layer, "convolution");
+  const auto& layout = context.layout;
+  const auto before =
+      kept.defined() ? kept : at::zeros({layout.sequences(), count, x.size(1)}, x.options());
+  std::vector<at::Tensor> last;
+  for (int64_t b = 0; b < layout.sequences(); ++b) {
+    const auto length = layout.length(b);
+    const auto own = x.narrow(0, layout.offsets[static_cast<std::size_t>(b)], length);
+    last.push_back(at::cat({before[b], own}).slice(0, length));
+  }
+  kept = at::stack(last);
+  return before;
 }
 
 at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& weight) {

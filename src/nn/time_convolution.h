@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/layout.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 
@@ -33,6 +34,13 @@ class SpacedRows {
   std::vector<int64_t> begins_;  // first row of each sequence's front
   at::Tensor index_;
 };
+
+/// The last `count` rows of each sequence in the earlier passes of generation, (B, count, C), zero
+/// before the first token; undefined outside generation. Keeps those of x (N, C) for the next pass.
+at::Tensor earlier_rows(const at::Tensor& x,
+                        int64_t count,
+                        int64_t layer,
+                        const ForwardContext& context);
 
 /// Each feature convolved over time with a kernel of its own: spread rows (windows + taps - 1, C),
 /// weight (C, taps) -> (windows, C).

@@ -7,7 +7,8 @@
 
 #include "support/program.h"
 
-/// Every attention type in the commands: a model has a layer of each of several types.
+/// Every attention type in the commands, and other parts of layers: a model has a layer of each of
+/// several types.
 namespace weft::cli {
 namespace {
 
@@ -110,6 +111,20 @@ const AttentionModel kModels[] = {
      "type: gpt2, layers: 6, attention: [{heads: 2, type: linear}, {type: performer}, {type: "
      "reformer, chunk: 4, buckets: 4}, {type: routing, clusters: 3, window: 4}, {type: "
      "memory_compressed}, {type: lite_transformer}]",
+     true},
+    {"conformer",
+     "type: roberta, layers: 2, attention: {heads: 2}, block: favfn, residual: {type: constant}, "
+     "norm: {place: sandwich}"},
+    {"mixture_of_experts",
+     "type: bert, layers: 4, attention: {heads: 2}, residual: {type: layer_scale}, feed_forward: "
+     "[{type: maxout}, {type: mixture_of_experts, experts: 4}]"},
+    {"causal_blocks",
+     "type: gpt2, layers: 4, attention: {heads: 2}, block: a av vf f, residual: {type: rezero}, "
+     "norm: {place: none}",
+     true},
+    {"causal_experts",
+     "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "
+     "width: 48, experts: 4}",
      true},
 };
 

@@ -147,11 +147,11 @@ TEST(Block, RejectsAnOrderOfUnknownSublayers) {
   auto options = block_options_of(NormPlacement::kPre);
   options.order = "axf";
   EXPECT_THROW(make_block(options), c10::Error);
-  EXPECT_TRUE(order_error("axf")->starts_with(
+  EXPECT_TRUE(block_error("axf")->starts_with(
       "has the letter 'x', allowed are a (attention), c (cross attention, of decoders with an "
       "encoder), f (feed-forward), r (recurrent: LSTM, GRU or RNN)"));
-  EXPECT_TRUE(order_error(""));
-  EXPECT_FALSE(order_error("faf"));
+  EXPECT_TRUE(block_error(""));
+  EXPECT_FALSE(block_error("faf"));
 }
 
 /// Adds the input times a constant.

@@ -184,6 +184,38 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "{type: class_based}}",
       "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
       "train.precision=bf16"}},
+    {"a mixture of experts",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: mixtral, dim: 16, layers: 2, attention: {heads: 2, key_value_heads: 1}, "
+      "feed_forward: {width: 12, experts: 3, z_loss: 0.01, jitter: 0.1, capacity: 1}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16",
+      "train.micro_batch_tokens=40"}},
+    {"a mixture of experts with recomputed layers",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"model={type: bert, dim: 16, layers: 2, attention: {heads: 2}, feed_forward: [{type: "
+      "standard, width: 12}, "
+      "{type: mixture_of_experts, experts: 3}]}",
+      "train.gradient_checkpointing=layers", "train.micro_batch_tokens=40"}},
+    {"a Conformer",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"model={type: bert, dim: 16, layers: 2, attention: {heads: 2}, block: favfn, norm: {place: "
+      "pre}, convolution: {kernel_size: 5}, residual: {type: constant}}",
+      "train.micro_batch_tokens=40"}},
+    {"layers of different sub-layers",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 4, attention: {heads: 2}, block: a*2 vf f, norm: "
+      "{place: "
+      "none}, convolution: {kernel_size: 5}, residual: {type: rezero}, feed_forward: {type: "
+      "maxout}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16"}},
     {"attention over patterns",
      "{type: mlm}",
      "train",

@@ -101,7 +101,9 @@ bool is_baseline(Family family) { return family->is_baseline; }
 
 const config::Choices<NormPlacement>& norm_placements() {
   static const config::Choices<NormPlacement> kWords = {{"post", NormPlacement::kPost},
-                                                        {"pre", NormPlacement::kPre}};
+                                                        {"pre", NormPlacement::kPre},
+                                                        {"sandwich", NormPlacement::kSandwich},
+                                                        {"none", NormPlacement::kNone}};
   return kWords;
 }
 

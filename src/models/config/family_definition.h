@@ -88,6 +88,9 @@ struct FamilyDefinition {
   /// Attention of a layer, where it is neither full nor a window. May be absent.
   std::function<nn::AttentionMaker(const ModelOptions& options, int64_t layer)> attention = {};
 
+  /// Feed-forward of a layer, where it is not the standard one. May be absent.
+  std::function<nn::FeedForwardMaker(const ModelOptions& options, int64_t layer)> feed_forward = {};
+
   std::string_view norm_type = "layer";  // of nn::norm_types()
   /// Types of nn::position_types(), as `config.json` of the family can express them.
   std::function<std::vector<nn::PositionChoice>(const ModelOptions& options)> positions =

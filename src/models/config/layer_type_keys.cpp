@@ -161,6 +161,36 @@ void read_sublayers(Section& model, LayerTypes& types) {
   }
 }
 
+void check_block(const Section& model,
+                 const std::string& block,
+                 const std::vector<int64_t>& stacks) {
+  const auto fail = [&](const std::string& reason) {
+    model.fail("block", str_cat("'", block, "' ", reason));
+  };
+  if (const auto error = nn::block_error(block)) {
+    fail(*error);
+  }
+  const bool has_encoder = stacks.size() > 1;
+  if (has_encoder != nn::needs_encoder_states(block)) {
+    fail(str_cat(has_encoder ? "lacks" : "has", " ",
+                 nn::list_sublayers([](const nn::SublayerDefinition& kind) {
+                   return kind.needs_encoder_states;
+                 })));
+  }
+  const auto orders = nn::block_orders(block);
+  for (const auto& order : orders) {
+    if (nn::without_encoder_states(order).empty()) {
+      fail(str_cat("leaves no sub-layer of '", order, "' to the encoder"));
+    }
+  }
+  for (const auto layers : stacks) {
+    if (layers % std::ssize(orders) != 0) {
+      fail(str_cat("describes ", orders.size(), " layers, which do not divide the ", layers,
+                   " of `layers`"));
+    }
+  }
+}
+
 }  // namespace
 
 LayerPartSection::LayerPartSection(Section& model,
@@ -240,6 +270,15 @@ void read_norm_type(Section& section, std::string_view family_type, LayerTypes& 
                   types.norm);
 }
 
+void read_residual_type(Section section, LayerTypes& types) {
+  read_model_type(section, nn::residual_types(), "plain",
+                  {.help = "How the output of a sub-layer is added to its input: as it is (plain), "
+                           "times a number (constant), a learned number that starts at 0 (rezero), "
+                           "or a learned vector that starts small (layer_scale)."},
+                  types.residual);
+  section.reject_unread();
+}
+
 void read_output_type(Section section, LayerTypes& types) {
   read_model_type(section, nn::output_types(), "full",
                   {.help = "full: a matrix and a softmax over the whole vocabulary. Others are for "
@@ -262,25 +301,18 @@ void read_pooling_type(Section& model, std::string_view family_type, LayerTypes&
   }
 }
 
-void read_block(Section& model, bool has_encoder, LayerTypes& types) {
+void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& types) {
   std::optional<std::string> block;
   if (!types.block.empty()) {
     block = types.block;
   }
   const auto help = str_cat("Order of the sub-layers of a layer: ", nn::list_sublayers(),
-                            ", as in `faf`; null: the family's order.");
+                            ", as in `faf`; or several, for one layer after another, as in "
+                            "`a*3 af*6 f*3`; null: the family's order.");
   model.read("block", block, {.help = help});
   types.block = block.value_or("");
   if (block) {
-    if (const auto error = nn::order_error(*block)) {
-      model.fail("block", str_cat("'", *block, "' ", *error));
-    }
-    if (has_encoder != nn::needs_encoder_states(*block)) {
-      model.fail("block", str_cat("'", *block, "' ", has_encoder ? "lacks" : "has", " ",
-                                  nn::list_sublayers([](const nn::SublayerDefinition& kind) {
-                                    return kind.needs_encoder_states;
-                                  })));
-    }
+    check_block(model, *block, stacks);
   }
   read_sublayers(model, types);
 }

@@ -81,8 +81,11 @@ void read_output_type(config::Section section, LayerTypes& types);
 /// Reads `classifier_pooling`, of which the family has `family_type`.
 void read_pooling_type(config::Section& model, std::string_view family_type, LayerTypes& types);
 
-/// Reads `block`, the order of the sub-layers, and the sections of those that have one. Throws
-/// config::Error.
-void read_block(config::Section& model, bool has_encoder, LayerTypes& types);
+/// Reads `residual`, how the outputs of sub-layers are added to their inputs.
+void read_residual_type(config::Section section, LayerTypes& types);
+
+/// Reads `block`, the orders of the sub-layers, and the sections of those that have one. `stacks`:
+/// the number of layers of the model, or of its encoder and its decoder. Throws config::Error.
+void read_block(config::Section& model, const std::vector<int64_t>& stacks, LayerTypes& types);
 
 }  // namespace weft::models

@@ -19,6 +19,8 @@ using formats::Json;
 
 constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
+constexpr auto kNormPlaceKey = "norm_place";
+constexpr auto kResidualKey = "residual";
 constexpr auto kPositionKey = "position";
 constexpr auto kOutputKey = "output";
 constexpr auto kPoolingKey = "classifier_pooling";
@@ -74,6 +76,7 @@ std::string order_in(const std::string& block, const std::string& family_order) 
 }  // namespace
 
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types) {
+  const auto orders = nn::block_orders(types.block);
   for (std::size_t i = 0; i < stack.layers.size(); ++i) {
     const auto layer = static_cast<int64_t>(i);
     auto& block = stack.layers[i];
@@ -88,8 +91,18 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
         block.make_sublayer[name] = sublayer->make;
       }
     }
-    if (!types.block.empty()) {
-      block.order = order_in(types.block, block.order);
+    if (!orders.empty()) {
+      block.order = order_in(orders[i % orders.size()], block.order);
+    }
+    if (types.residual) {
+      block.make_residual_scale = types.residual->make;
+    }
+    block.norm_placement = types.norm_place.value_or(block.norm_placement);
+  }
+  if (types.norm_place) {
+    stack.norm.reset();
+    if (*types.norm_place == nn::NormPlacement::kSandwich && !stack.layers.empty()) {
+      stack.norm = stack.layers.front().norm;
     }
   }
   return stack;
@@ -114,6 +127,12 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   if (types.norm) {
     json[kNormKey] = json_of_component(*types.norm);
   }
+  if (types.norm_place) {
+    json[kNormPlaceKey] = *types.norm_place == nn::NormPlacement::kNone ? "none" : "sandwich";
+  }
+  if (types.residual) {
+    json[kResidualKey] = json_of_component(*types.residual);
+  }
   if (types.output) {
     json[kOutputKey] = json_of_component(*types.output);
   }
@@ -122,6 +141,23 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   }
 }
 
+namespace {
+
+void read_norm_place(const JsonFields& fields, LayerTypes& types) {
+  std::string word;
+  fields.read(kNormPlaceKey, word);
+  if (word.empty()) {
+    return;
+  }
+  if (word != "none" && word != "sandwich") {
+    fields.fail(kNormPlaceKey,
+                str_cat("found '", word.substr(0, 80), "', allowed are none and sandwich"));
+  }
+  types.norm_place = word == "none" ? nn::NormPlacement::kNone : nn::NormPlacement::kSandwich;
+}
+
+}  // namespace
+
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
   LayerTypes types;
   read_choices(json, "attention", place, nn::attention_types(), types.attention);
@@ -129,7 +165,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   const JsonFields fields(json, place);
   fields.read("block", types.block);
   if (!types.block.empty()) {
-    if (const auto error = nn::order_error(types.block)) {
+    if (const auto error = nn::block_error(types.block)) {
       fields.fail("block", *error);
     }
   }
@@ -150,6 +186,11 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   if (fields.has(kNormKey)) {
     types.norm =
         component_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
+  }
+  read_norm_place(fields, types);
+  if (fields.has(kResidualKey)) {
+    types.residual = component_from_json(fields.at(kResidualKey),
+                                         str_cat(place, ": ", kResidualKey), nn::residual_types());
   }
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),

@@ -9,6 +9,7 @@
 
 #include "formats/json.h"
 #include "nn/component.h"
+#include "nn/norm_place.h"
 
 namespace weft::nn {
 class Attention;
@@ -22,6 +23,8 @@ class OutputLayer;
 struct OutputOptions;
 struct Position;
 struct PositionOptions;
+class ResidualScale;
+struct ResidualScaleOptions;
 class SequencePooling;
 struct SequencePoolingOptions;
 struct StackOptions;
@@ -62,18 +65,21 @@ struct PerLayer {
 struct LayerTypes {
   PerLayer<nn::ComponentChoice<nn::Attention, nn::AttentionOptions>> attention;
   PerLayer<nn::ComponentChoice<nn::FeedForward, nn::FeedForwardOptions>> feed_forward;
-  std::string block;  // order of the sub-layers (nn::BlockOptions::order); empty: the family's
+  std::string block;  // orders of the sub-layers (nn::block_orders), cycled over the layers;
+                      // empty: the family's
   /// Of the sub-layers of `block` with a section of their own, by name.
   std::map<std::string, PerLayer<nn::ComponentChoice<nn::Sublayer, nn::BlockOptions>>> sublayers;
   std::vector<nn::ComponentChoice<nn::Position, nn::PositionOptions>> positions;  // all applied
   std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
+  std::optional<nn::NormPlacement> norm_place;  // sandwich or none
+  std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
   /// Of sequence classifiers.
   std::optional<nn::ComponentChoice<nn::SequencePooling, nn::SequencePoolingOptions>> pooling;
 
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
-           !norm && !output && !pooling;
+           !norm && !norm_place && !residual && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -84,8 +90,9 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `output`,
-/// `classifier_pooling` and those of the sub-layers in config.json; absent for empty parts.
+/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `residual`,
+/// `output`, `classifier_pooling` and those of the sub-layers in config.json; absent for empty
+/// parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -12,6 +12,7 @@
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
+#include "nn/mixture_of_experts.h"
 #include "nn/norm_place.h"
 #include "nn/position/disentangled.h"
 #include "nn/position/rotary.h"
@@ -80,6 +81,7 @@ struct ModelOptions {
   WindowOptions window;
   BlockSparseOptions block_sparse;  // big_bird
   LandmarkOptions nystrom;          // nystromformer
+  nn::MixtureOptions mixture;       // mixtral
   int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5

@@ -43,7 +43,10 @@ class Reader {
     position(LayerPartSection(section, "position", {.help = "Position encoding."}));
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
-    read_block(section, options_.decoder.layers > 0, options_.layer_types);
+    read_block(section, stacks(), options_.layer_types);
+    read_residual_type(
+        section.section("residual", {.help = "The residual connections around the sub-layers."}),
+        options_.layer_types);
     norm(section.section("norm", {.help = "The norms of the stack."}));
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);
@@ -287,14 +290,24 @@ class Reader {
     }
   }
 
+  /// Layers of the model, or of encoder and decoder.
+  std::vector<int64_t> stacks() const {
+    return options_.decoder.layers > 0 ? std::vector{options_.layers, options_.decoder.layers}
+                                       : std::vector{options_.layers};
+  }
+
   void feed_forward(LayerPartSection part) {
     auto& section = part.shared();
-    read_feed_forward_types(part,
-                            {.family_types = {"standard"},
-                             .default_type = "standard",
-                             .layers = options_.layers,
-                             .help = "The type of the feed-forward."},
-                            options_.layer_types);
+    if (keys_.read_feed_forward != nullptr) {
+      keys_.read_feed_forward(part, options_, base_);
+    } else {
+      read_feed_forward_types(part,
+                              {.family_types = {"standard"},
+                               .default_type = "standard",
+                               .layers = options_.layers,
+                               .help = "The type of the feed-forward."},
+                              options_.layer_types);
+    }
     section.read("width", options_.width,
                  {.help = "Intermediate size of the feed-forward layer. Default: 4 * dim if dim is "
                           "given (1.5 * dim for modernbert).",
@@ -323,16 +336,24 @@ class Reader {
     read_norm_type(section, options_.family->norm_type, options_.layer_types);
     models::require_unchanged(
         section, "type", base_ == nullptr || options_.layer_types.norm == base_->layer_types.norm);
-    auto& place = options_.norm_placement;
-    std::vector<NormPlacement> places;
+    auto& own = options_.layer_types.norm_place;
+    auto place = own.value_or(options_.norm_placement);
+    std::vector places{NormPlacement::kSandwich, NormPlacement::kNone};
     for (const auto& names : options_.family->hf_names) {
       places.push_back(names.norm_placement);
     }
     section.read_choice(
         "place", place, those_of(norm_placements(), places),
-        {.help =
-             "Position of the normalization: after the residual connection (post) or before "
-             "each sub-layer (pre). transformers has no pre-norm BERT and no post-norm GPT-2."});
+        {.help = "Position of the normalization: after the residual connection (post), before "
+                 "each sub-layer (pre), before and behind it (sandwich) or nowhere (none). "
+                 "transformers "
+                 "has no pre-norm BERT and no post-norm GPT-2."});
+    own.reset();
+    if (place == NormPlacement::kSandwich || place == NormPlacement::kNone) {
+      own = place;
+    } else {
+      options_.norm_placement = place;
+    }
     require_unchanged(section, "place", &ModelOptions::norm_placement);
     section.read("epsilon", options_.norm_epsilon,
                  {.help = "Epsilon added to the variance.",

@@ -36,6 +36,11 @@ struct SharedModelKeys {
   void (*read_window)(LayerPartSection& section,
                       ModelOptions& options,
                       const ModelOptions* base) = nullptr;
+  /// Reads `type` of the feed-forward and the keys of the family's own type, where that is not the
+  /// standard one.
+  void (*read_feed_forward)(LayerPartSection& section,
+                            ModelOptions& options,
+                            const ModelOptions* base) = nullptr;
   /// Reads further keys of the family's own position type.
   void (*read_position)(config::Section& section,
                         ModelOptions& options,

@@ -35,6 +35,7 @@ FamilyDefinition gpt2();
 FamilyDefinition gpt_neox();
 FamilyDefinition llama();    // arXiv:2302.13971
 FamilyDefinition mistral();  // Llama with a window, arXiv:2310.06825
+FamilyDefinition mixtral();  // Llama with a mixture of experts, arXiv:2401.04088
 FamilyDefinition qwen2();    // Llama with biases of queries, keys and values, arXiv:2407.10671
 
 /// T5 (arXiv:1910.10683) and its version 1.1, with a gated feed-forward, an untied output matrix

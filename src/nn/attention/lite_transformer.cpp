@@ -9,7 +9,6 @@
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
-#include "nn/decoding_state.h"
 #include "nn/time_convolution.h"
 
 namespace weft::nn {
@@ -67,7 +66,7 @@ class TimeConvolution : public torch::nn::Module {
     const auto taps = own_.kernel;
     const auto front = is_causal_ ? taps - 1 : taps / 2;
     const SpacedRows rows(context.layout, front, taps - 1 - front, x.device());
-    const auto padded = rows.spread(x, earlier_rows(x, context));
+    const auto padded = rows.spread(x, earlier_rows(x, taps - 1, layer_, context));
     if (kernel.dim() == 2) {
       const auto by_feature = kernel.repeat_interleave(x.size(1) / own_.kernel_heads, 0);
       return depthwise_convolution(padded, by_feature).index_select(0, rows.token_windows());
@@ -80,27 +79,6 @@ class TimeConvolution : public torch::nn::Module {
       sum = sum.defined() ? sum + term : term;
     }
     return sum.flatten(1);
-  }
-
-  /// The last rows of earlier passes of generation, (B, taps - 1, D2); undefined: none. Keeps those
-  /// of this pass.
-  at::Tensor earlier_rows(const at::Tensor& x, const ForwardContext& context) {
-    if (context.decoding_state == nullptr) {
-      return {};
-    }
-    auto& kept = context.decoding_state->sequence_tensor(layer_, "convolution");
-    const auto& layout = context.layout;
-    const auto before =
-        kept.defined() ? kept
-                       : at::zeros({layout.sequences(), own_.kernel - 1, x.size(1)}, x.options());
-    std::vector<at::Tensor> last;
-    for (int64_t b = 0; b < layout.sequences(); ++b) {
-      const auto length = layout.length(b);
-      const auto own = x.narrow(0, layout.offsets[static_cast<std::size_t>(b)], length);
-      last.push_back(at::cat({before[b], own}).slice(0, length));
-    }
-    kept = at::stack(last);
-    return before;
   }
 
   LiteOptions own_;

@@ -263,7 +263,9 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
   for (const auto& each : auxiliary_losses.all()) {
     const double total = each.unit == nn::LossUnit::kTokens ? totals.tokens : totals.sequences;
     const auto share = each.sum / total;
-    loss = loss.defined() ? loss + each.weight * share : each.weight * share;
+    if (share.requires_grad()) {
+      loss = loss.defined() ? loss + each.weight * share : each.weight * share;
+    }
     result.auxiliary_losses.emplace_back(each.name, share.detach());
   }
   timings_.forward += elapsed_ms();

@@ -58,7 +58,7 @@ TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
   EXPECT_EQ(options_message({{"type", "bert"}, {"embedding_size", "64"}}),
             "test.yaml:1:37: model.embedding_size: 64 is not supported by bert, allowed is 0");
   EXPECT_EQ(options_message({{"type", "electra"}, {"norm", "{place: pre}"}}),
-            "test.yaml:1:38: model.norm.place: 'pre' is not one of post");
+            "test.yaml:1:38: model.norm.place: 'pre' is not one of post, sandwich, none");
   EXPECT_EQ(options_message({{"type", "distilbert"}, {"norm", "{epsilon: 1e-5}"}}),
             "test.yaml:1:43: model.norm.epsilon: must be 1e-12 for distilbert");
 }
