@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/blocks: small blocks of transformers, their input and their output.
+"""Writes tests/reference/blocks: small blocks of transformers and of the authors' code, their input and their output.
 
+Usage: scripts/make_block_reference.py TRANSFORMER_XL     a directory with the repository kimiyoung/transformer-xl
 Needs torch, transformers and safetensors. A file has the parameters by Weft's names, the input x (L, D), the output y (L, D), and the gradient of x
 for the weights cos(0, 1, 2, ...) of the elements of y.
 """
 import pathlib
+import sys
 
 import torch
 from safetensors.torch import save_file
@@ -52,5 +54,46 @@ def conformer():
     save_file({key: value.detach().float().contiguous() for key, value in tensors.items()}, OUTPUT / "conformer.safetensors")
 
 
+def transformer_xl():
+    """Two layers over four segments, each with a memory of the last 7 tokens. The gradient is that of the last segment."""
+    torch.version.cuda = torch.version.cuda or "0.0"  # which that code reads
+    sys.path[:0] = [sys.argv[1] + "/pytorch", sys.argv[1] + "/pytorch/utils"]
+    from mem_transformer import PositionalEmbedding, RelPartialLearnableDecoderLayer
+
+    segments, length, memory = 4, 5, 7
+    layers = torch.nn.ModuleList([RelPartialLearnableDecoderLayer(HEADS, DIM, DIM // HEADS, WIDTH, 0.0, dropatt=0.0) for _ in range(2)]).double()
+    biases = torch.nn.ParameterList([torch.zeros(HEADS, DIM // HEADS) for _ in range(2)]).double()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in [*layers.parameters(), *biases]:
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
+    x = torch.randn(segments * length, DIM, generator=generator).double().requires_grad_()
+    memories, outputs = [x[:0].detach().unsqueeze(1)] * len(layers), []
+    for segment in x.unsqueeze(1).split(length):
+        keys = len(memories[0]) + length
+        mask = torch.ones(length, keys).triu(1 + len(memories[0])).bool().unsqueeze(2)
+        positions = PositionalEmbedding(DIM)(torch.arange(keys - 1, -1, -1.0)).double()
+        hidden, inputs = segment, []
+        for layer, own in zip(layers, memories):
+            inputs.append(hidden.detach())
+            hidden = layer(hidden, positions, *biases, dec_attn_mask=mask, mems=own)
+        memories = [torch.cat([own, more])[-memory:] for own, more in zip(memories, inputs)]
+        outputs.append(hidden[:, 0])
+    y = torch.cat(outputs)
+    (y[-length:] * torch.arange(length * DIM, dtype=torch.float64).cos().view(length, DIM)).sum().backward()
+    tensors = {"x": x, "y": y, "dx": x.grad[-length:]}
+    for index, layer in enumerate(layers):
+        attention, feed_forward = layer.dec_attn, layer.pos_ff
+        own = {"attention.qkv.weight": attention.qkv_net.weight, "attention.output.weight": attention.o_net.weight,
+               "attention.core.transformer_xl.content_bias": biases[0], "attention.core.transformer_xl.position_bias": biases[1],
+               "attention.core.transformer_xl.projection": attention.r_net.weight}
+        for name, module in {"attention_norm": attention.layer_norm, "feed_forward.up": feed_forward.CoreNet[0],
+                             "feed_forward.down": feed_forward.CoreNet[3], "feed_forward_norm": feed_forward.layer_norm}.items():
+            own |= {f"{name}.{key}": value for key, value in module.named_parameters()}
+        tensors |= {f"{index}.{key}": value for key, value in own.items()}
+    save_file({key: value.detach().float().clone().contiguous() for key, value in tensors.items()}, OUTPUT / "transformer_xl.safetensors")
+
+
 OUTPUT.mkdir(parents=True, exist_ok=True)
 conformer()
+transformer_xl()

@@ -243,15 +243,18 @@ void read_packing(config::Section& section, DataOptions& options) {
                "token between documents. none: one line per sequence (no packing). For causal "
                "language modelling: document puts one document into each sequence; stream "
                "concatenates all documents and splits the stream every `length` tokens."});
-  section.read("streams", options.streams,
-               {.help = "Number of streams into which running text is divided, each of which "
-                        "continues from step to step with the state that recurrent layers left "
-                        "(truncated backpropagation through time). Needs pack: stream, shuffle: "
-                        "false, and as many train.batch_sequences. null: each sequence begins "
-                        "without a state.",
-                .unit = "streams",
-                .range = config::between(1, 1 << 20),
-                .only_if = "pack: stream"});
+  section.read(
+      "streams", options.streams,
+      {.help =
+           "Number of streams into which running text is divided, each of which "
+           "continues from step to step with the state that recurrent layers left "
+           "(truncated backpropagation through time), or the memory of attention type "
+           "transformer_xl; evaluation reads the text as one stream. Needs pack: stream, shuffle: "
+           "false, and as many train.batch_sequences. null: each sequence begins "
+           "without a state.",
+       .unit = "streams",
+       .range = config::between(1, 1 << 20),
+       .only_if = "pack: stream"});
   section.read("length", options.length,
                {.help = "Maximum sequence length in tokens, including special tokens; longer texts "
                         "follow data.overflow. null: the model's maximum.",

@@ -21,6 +21,9 @@ class Dataset {
   virtual int64_t length(int64_t epoch, int64_t item) const = 0;
   /// Returns the item as the model sees it in this epoch.
   virtual Example example(int64_t epoch, int64_t item) const = 0;
+  /// Whether the items are streams, which continue from step to step in their order
+  /// (Example::stream).
+  virtual bool continues() const { return false; }
   /// Source location of the item, for messages: `train.txt, document 12`. Depends on the epoch,
   /// because weights below 1 select different texts in each.
   virtual std::string location(int64_t epoch, int64_t item) const = 0;

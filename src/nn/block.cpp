@@ -111,9 +111,9 @@ class SublayerBlock : public Block {
                         const at::Tensor& x,
                         const ForwardContext& context) const {
     auto* const recorder = context.attention_recorder;
-    if (recorder != nullptr && recorder->records(options_.layer + context.layer_shift)) {
+    if (recorder != nullptr && recorder->records(context.depth(options_.layer))) {
       if (auto* const attention = dynamic_cast<Attention*>(step.sublayer.get())) {
-        recorder->add(options_.layer + context.layer_shift, attention->weights(x, context));
+        recorder->add(context.depth(options_.layer), attention->weights(x, context));
       }
     }
   }

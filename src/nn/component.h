@@ -26,6 +26,7 @@ struct ComponentDefinition {
   /// Reads the keys of this type and returns the function that makes the part of a layer. Must also
   /// work for a section in documentation mode. Throws config::Error.
   Maker (*read)(config::Section& section) = nullptr;
+  bool carries_state = false;  // from step to step (ForwardContext::carried_state)
 };
 
 /// A type as configured.

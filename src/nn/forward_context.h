@@ -58,6 +58,9 @@ struct ForwardContext {
   /// The attention scores of the layer before, for types that add them; set by the stack.
   std::shared_ptr<ScoreChain> score_chain = nullptr;
 
+  /// Index of the running layer, given that of the one whose parameters it has.
+  int64_t depth(int64_t layer) const { return layer + layer_shift; }
+
   /// Effective dropout rate in this pass.
   double rate(double dropout) const { return is_training ? dropout : 0.0; }
 

@@ -136,17 +136,17 @@ StackImpl::StackImpl(const StackOptions& options) {
       distances_ = register_module("distances", position->distances);
     }
   }
-  std::size_t made = 0;  // blocks
+  std::vector<std::size_t> first_layers;  // of the blocks
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    if (layer * groups / layers < made) {
-      blocks_.push_back(blocks_.back());
-      shifts_.push_back(shifts_.back() + 1);
-      continue;
+    const auto block = options.cycles_layers ? layer % groups : layer * groups / layers;
+    if (block == first_layers.size()) {
+      first_layers.push_back(layer);
+      blocks_.push_back(
+          register_module(std::to_string(block), make_block(block_of_layer(options, layer))));
+    } else {
+      blocks_.push_back(blocks_[first_layers[block]]);
     }
-    blocks_.push_back(
-        register_module(std::to_string(made), make_block(block_of_layer(options, layer))));
-    shifts_.push_back(0);
-    ++made;
+    shifts_.push_back(static_cast<int64_t>(layer - first_layers[block]));
   }
   for (const auto& position : options.positions) {
     if (position->bias != nullptr) {

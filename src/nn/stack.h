@@ -17,9 +17,11 @@ struct StackOptions {
   /// Number of layers with parameters of their own; the others share those of the layer before them
   /// (arXiv:1909.11942). 0: all.
   int64_t layer_groups = 0;
-  int64_t first_layer = 0;    // index of the first layer: a decoder's dropout sites continue after
-                              // those of its encoder
-  double drop_path_rate = 0;  // of the last layer, lower in earlier ones
+  bool cycles_layers = false;  // the layers with parameters of their own come first and are
+                               // repeated in their order (arXiv:1807.03819)
+  int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after
+                               // those of its encoder
+  double drop_path_rate = 0;   // of the last layer, lower in earlier ones
   std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };

@@ -50,7 +50,7 @@ at::Tensor earlier_rows(const at::Tensor& x,
   if (context.decoding_state == nullptr) {
     return {};
   }
-  auto& kept = context.decoding_state->sequence_tensor(layer, "convolution");
+  auto& kept = context.decoding_state->sequence_tensor(context.depth(layer), "convolution");
   const auto& layout = context.layout;
   const auto before =
       kept.defined() ? kept : at::zeros({layout.sequences(), count, x.size(1)}, x.options());

@@ -122,6 +122,7 @@ const AttentionModel kModels[] = {
      "type: gpt2, layers: 4, attention: {heads: 2}, block: a av vf f, residual: {type: rezero}, "
      "norm: {place: none}",
      true},
+    {"shared_layers", "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2}", true},
     {"causal_experts",
      "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "
      "width: 48, experts: 4}",

@@ -32,17 +32,18 @@ ModelOptions options_of(const std::string& model) {
   return options;
 }
 
-ModelOptions elmo_options(Head head, const std::string& keys) {
-  auto options = options_of("type: elmo, dim: 8, dropout: 0, recurrent: {width: 5, projection: 4}" +
-                            (keys.empty() ? "" : ", " + keys));
+ModelOptions elmo_options(Head head, const std::string& keys, const std::string& recurrent) {
+  auto options = options_of("type: elmo, dim: 8, dropout: 0, recurrent: {width: 5, projection: 4" +
+                            recurrent + "}" + (keys.empty() ? "" : ", " + keys));
   options.head = head;
   options.vocabulary = 20;
   return options;
 }
 
 std::shared_ptr<Model> elmo_model(Head head = Head::kBidirectionalLm,
-                                  const std::string& keys = "") {
-  auto model = make_model(elmo_options(head, keys), 1);
+                                  const std::string& keys = "",
+                                  const std::string& recurrent = "") {
+  auto model = make_model(elmo_options(head, keys, recurrent), 1);
   test::fill_parameters(*model, 0.8);
   return model;
 }
@@ -169,7 +170,7 @@ TEST(Elmo, NormalizedLayersHaveNoScale) {
 TEST(Elmo, ResidualsAddTheLayerBelow) {
   const std::vector<int64_t> ids = {5, 6, 7};
   const auto with = layers_of(*elmo_model(Head::kToken), ids);
-  const auto without = layers_of(*elmo_model(Head::kToken, "residual: false"), ids);
+  const auto without = layers_of(*elmo_model(Head::kToken, "", ", residual: false"), ids);
   EXPECT_TRUE(test::near(with[1], without[1], 1e-6));
   EXPECT_TRUE(test::near(with[2], without[2] + with[1], 1e-5));
 }

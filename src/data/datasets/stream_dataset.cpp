@@ -30,6 +30,8 @@ class StreamDataset : public Dataset {
     return result;
   }
 
+  bool continues() const override { return true; }
+
   std::string location(int64_t epoch, int64_t item) const override {
     return base_->location(epoch, sequence_of(epoch, item));
   }

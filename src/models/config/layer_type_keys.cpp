@@ -270,6 +270,46 @@ void read_norm_type(Section& section, std::string_view family_type, LayerTypes& 
                   types.norm);
 }
 
+void read_sharing(Section section, const std::vector<int64_t>& stacks, LayerTypes& types) {
+  std::optional<int64_t> distinct;
+  LayerSharing sharing = types.sharing.value_or(LayerSharing());
+  if (types.sharing) {
+    distinct = types.sharing->distinct;
+  }
+  section.read("layers", distinct,
+               {.help = "Layers with parameters of their own; the others share these. null: all.",
+                .unit = "layers",
+                .range = config::between(1, 4096)});
+  section.read("cycle", sharing.cycles,
+               {.help = "Repeats these layers in their order, as in a Universal Transformer; else "
+                        "each is repeated by the layers behind it, as in ALBERT."});
+  section.reject_unread();
+  types.sharing.reset();
+  if (!distinct) {
+    if (sharing.cycles) {
+      section.fail("cycle", "has no effect without sharing.layers");
+    }
+    return;
+  }
+  sharing.distinct = *distinct;
+  for (const auto layers : stacks) {
+    if (*distinct > layers) {
+      section.fail("layers", str_cat("found ", *distinct, ", allowed are 1 to the ", layers,
+                                     " of model.layers"));
+    }
+  }
+  const auto varies = [](const auto& choices) {
+    return choices.cycle.size() > 1 || !choices.ranges.empty();
+  };
+  if (varies(types.attention) || varies(types.feed_forward) ||
+      nn::block_orders(types.block).size() > 1 ||
+      std::ranges::any_of(types.sublayers,
+                          [&](const auto& sublayer) { return varies(sublayer.second); })) {
+    section.fail("layers", "layers that share their parameters cannot have different types");
+  }
+  types.sharing = sharing;
+}
+
 void read_residual_type(Section section, LayerTypes& types) {
   read_model_type(section, nn::residual_types(), "plain",
                   {.help = "How the output of a sub-layer is added to its input: as it is (plain), "

@@ -19,6 +19,7 @@ using formats::Json;
 
 constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
+constexpr auto kSharingKey = "sharing";
 constexpr auto kNormPlaceKey = "norm_place";
 constexpr auto kResidualKey = "residual";
 constexpr auto kPositionKey = "position";
@@ -99,6 +100,11 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
     }
     block.norm_placement = types.norm_place.value_or(block.norm_placement);
   }
+  if (types.sharing) {
+    stack.layer_groups =
+        std::min(types.sharing->distinct, static_cast<int64_t>(stack.layers.size()));
+    stack.cycles_layers = types.sharing->cycles;
+  }
   if (types.norm_place) {
     stack.norm.reset();
     if (*types.norm_place == nn::NormPlacement::kSandwich && !stack.layers.empty()) {
@@ -106,6 +112,15 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
     }
   }
   return stack;
+}
+
+bool carries_state(const LayerTypes& types) {
+  const auto carries = [](const nn::AttentionChoice& choice) {
+    return nn::attention_types().at(choice.type).carries_state;
+  };
+  return nn::carries_state(types.block) || std::ranges::any_of(types.attention.cycle, carries) ||
+         std::ranges::any_of(types.attention.ranges,
+                             [&](const auto& range) { return carries(range.choice); });
 }
 
 bool has_output_matrix(const LayerTypes& types) {
@@ -129,6 +144,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   }
   if (types.norm_place) {
     json[kNormPlaceKey] = *types.norm_place == nn::NormPlacement::kNone ? "none" : "sandwich";
+  }
+  if (types.sharing) {
+    json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
   }
   if (types.residual) {
     json[kResidualKey] = json_of_component(*types.residual);
@@ -188,6 +206,12 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
         component_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
   }
   read_norm_place(fields, types);
+  if (fields.has(kSharingKey)) {
+    const JsonFields sharing(fields.at(kSharingKey), str_cat(place, ": ", kSharingKey));
+    types.sharing = LayerSharing();
+    sharing.read_size("layers", types.sharing->distinct, kMostLayers);
+    sharing.read("cycle", types.sharing->cycles);
+  }
   if (fields.has(kResidualKey)) {
     types.residual = component_from_json(fields.at(kResidualKey),
                                          str_cat(place, ": ", kResidualKey), nn::residual_types());

@@ -60,6 +60,14 @@ struct PerLayer {
   }
 };
 
+/// Layers that share their parameters.
+struct LayerSharing {
+  int64_t distinct = 1;  // layers with parameters of their own
+  bool cycles = false;   // repeated in their order, else each in a group of consecutive layers
+
+  bool operator==(const LayerSharing&) const = default;
+};
+
 /// Types of parts in place of those of the family. A model with any is beyond its family: it
 /// is saved with `model_type` weft.
 struct LayerTypes {
@@ -72,6 +80,7 @@ struct LayerTypes {
   std::vector<nn::ComponentChoice<nn::Position, nn::PositionOptions>> positions;  // all applied
   std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
   std::optional<nn::NormPlacement> norm_place;  // sandwich or none
+  std::optional<LayerSharing> sharing;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
   /// Of sequence classifiers.
@@ -79,7 +88,7 @@ struct LayerTypes {
 
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
-           !norm && !norm_place && !residual && !output && !pooling;
+           !norm && !norm_place && !sharing && !residual && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -87,12 +96,15 @@ struct LayerTypes {
 /// Replaces the parts of the layers. Stacks without cross attention leave it out of the order.
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types);
 
+/// Whether layers of these types carry a state from step to step (data.streams).
+bool carries_state(const LayerTypes& types);
+
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);
 
-/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `residual`,
-/// `output`, `classifier_pooling` and those of the sub-layers in config.json; absent for empty
-/// parts.
+/// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `sharing`,
+/// `residual`, `output`, `classifier_pooling` and those of the sub-layers in config.json; absent
+/// for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

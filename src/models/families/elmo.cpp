@@ -143,9 +143,9 @@ void read_elmo_keys(Section& section, ModelOptions& options, const ModelOptions*
                   .unit = "features",
                   .range = config::between(0, 65536)});
   read_part(recurrent, "cell", nn::recurrent_cells(), "Type of the recurrent cell.", own.cell);
+  recurrent.read("residual", own.has_residuals,
+                 {.help = "A residual connection around each recurrent layer but the first."});
   recurrent.reject_unread();
-  section.read("residual", own.has_residuals,
-               {.help = "A residual connection around each recurrent layer but the first."});
   section.read("normalize_layers", own.normalizes_layers,
                {.help = "Normalises the vectors of each layer before they are mixed (layer "
                         "normalisation without parameters)."});
@@ -159,8 +159,8 @@ void read_elmo_keys(Section& section, ModelOptions& options, const ModelOptions*
     require_unchanged(section, "layers", options.layers, base->layers);
     require_unchanged(section, "embedding", own.embedding == base->elmo.embedding);
     require_unchanged(section, "recurrent",
-                      own.cell == base->elmo.cell && own.width == base->elmo.width);
-    require_unchanged(section, "residual", own.has_residuals, base->elmo.has_residuals);
+                      own.cell == base->elmo.cell && own.width == base->elmo.width &&
+                          own.has_residuals == base->elmo.has_residuals);
     require_unchanged(section, "output", options.layer_types.output == base->layer_types.output);
     require_unchanged(section, "tie_word_embeddings", options.tie_word_embeddings,
                       base->tie_word_embeddings);

@@ -43,6 +43,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"clustered", read_clustered_attention},
           {"informer", read_informer_attention},
           {"lite_transformer", read_lite_transformer_attention},
+          {"transformer_xl", read_transformer_xl_attention, /*carries_state=*/true},
           {"scored", read_scored_attention},
       });
   return registry;

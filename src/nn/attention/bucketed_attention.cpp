@@ -47,7 +47,7 @@ at::Tensor BucketedAttention::forward(const at::Tensor& x, const ForwardContext&
   }
   if (context.decoding_state != nullptr) {
     TORCH_CHECK(options_.is_causal, "only causal attention can continue from a KV cache");
-    const auto rows = kv_cache_of(context).extend(options_.layer, key, value);
+    const auto rows = kv_cache_of(context).extend(context.depth(options_.layer), key, value);
     key = rows.key;
     value = rows.value;
     for (std::size_t b = 0; b < sequences.size(); ++b) {

@@ -35,12 +35,12 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
                           context);
   }
   auto cache = kv_cache_of(context);
-  if (!cache.has_encoder_kv(options_.layer)) {
+  const auto layer = context.depth(options_.layer);
+  if (!cache.has_encoder_kv(layer)) {
     const auto rows = project();
-    cache.store_encoder_kv(options_.layer, rows.narrow(1, 0, kv_size),
-                           rows.narrow(1, kv_size, kv_size));
+    cache.store_encoder_kv(layer, rows.narrow(1, 0, kv_size), rows.narrow(1, kv_size, kv_size));
   }
-  const auto cached = cache.encoder_kv(options_.layer, encoder_states.layout);
+  const auto cached = cache.encoder_kv(layer, encoder_states.layout);
   return core_->forward({.rows = {.query = query,
                                   .key = cached.key,
                                   .value = cached.value,

@@ -199,17 +199,21 @@ at::Tensor LinearCore::forward(const CoreInput& input, const ForwardContext& con
         {.sum = at::zeros({options_.heads, features, width + 1}, value.options()),
          .log_scale = at::full({options_.heads, 1, 1}, -INFINITY, value.options())});
     auto* const state = context.decoding_state;
-    if (state != nullptr && state->sequence_tensor(options_.layer, "sum").defined()) {
-      const auto sums = state->sequence_tensor(options_.layer, "sum").unbind(0);
-      const auto scales = state->sequence_tensor(options_.layer, "log_scale").unbind(0);
+    if (state != nullptr &&
+        state->sequence_tensor(context.depth(options_.layer), "sum").defined()) {
+      const auto sums = state->sequence_tensor(context.depth(options_.layer), "sum").unbind(0);
+      const auto scales =
+          state->sequence_tensor(context.depth(options_.layer), "log_scale").unbind(0);
       for (std::size_t b = 0; b < ends.size(); ++b) {
         ends[b] = {.sum = sums[b], .log_scale = scales[b]};
       }
     }
     mixed = attend_causal(in, running_sums(in, chunks.counts, ends));
     if (state != nullptr) {
-      state->sequence_tensor(options_.layer, "sum") = stacked(ends, &RunningSum::sum);
-      state->sequence_tensor(options_.layer, "log_scale") = stacked(ends, &RunningSum::log_scale);
+      state->sequence_tensor(context.depth(options_.layer), "sum") =
+          stacked(ends, &RunningSum::sum);
+      state->sequence_tensor(context.depth(options_.layer), "log_scale") =
+          stacked(ends, &RunningSum::log_scale);
     }
   } else {
     mixed = attend_all(in, chunks.counts);

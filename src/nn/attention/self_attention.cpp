@@ -71,7 +71,7 @@ at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const Forward
   // Keys are cached already rotated.
   const auto own =
       separate_rows(qkv, rotary_table(context, qkv.device()), context.layout.positions, options_);
-  const auto rows = kv_cache_of(context).extend(options_.layer, own.key, own.value);
+  const auto rows = kv_cache_of(context).extend(context.depth(options_.layer), own.key, own.value);
   return parts_.core->forward({.rows = {.query = own.query,
                                         .key = rows.key,
                                         .value = rows.value,

@@ -61,12 +61,13 @@ kernels::RecurrentState Recurrent::state_before(const at::Tensor& x,
   auto before = cell_->initial_state(context.layout.sequences(), x);
   for (const auto& [name, tensor] : parts_of(before)) {
     if (context.decoding_state != nullptr) {
-      const auto& kept = context.decoding_state->sequence_tensor(options_.layer, name);
+      const auto& kept =
+          context.decoding_state->sequence_tensor(context.depth(options_.layer), name);
       *tensor = kept.defined() ? kept : *tensor;
     } else if (context.carried_state != nullptr) {
       for (std::size_t b = 0; b < context.streams.size(); ++b) {
-        const auto carried =
-            context.carried_state->get(context.streams[b], carried_name(options_.layer, name));
+        const auto carried = context.carried_state->get(
+            context.streams[b], carried_name(context.depth(options_.layer), name));
         if (carried.defined()) {
           (*tensor)[static_cast<int64_t>(b)].copy_(carried);
         }
@@ -102,11 +103,12 @@ void Recurrent::keep_state(const kernels::RecurrentState& before,
                                               : at::Tensor()};
   for (const auto& [name, tensor] : parts_of(after)) {
     if (context.decoding_state != nullptr) {
-      context.decoding_state->sequence_tensor(options_.layer, name) = *tensor;
+      context.decoding_state->sequence_tensor(context.depth(options_.layer), name) = *tensor;
       continue;
     }
     for (std::size_t b = 0; b < context.streams.size(); ++b) {
-      context.carried_state->set(context.streams[b], carried_name(options_.layer, name),
+      context.carried_state->set(context.streams[b],
+                                 carried_name(context.depth(options_.layer), name),
                                  (*tensor)[static_cast<int64_t>(b)].clone());
     }
   }

@@ -48,9 +48,10 @@ Datasets causal_datasets(const DatasetInputs& inputs) {
   return datasets_by(inputs, [&](const auto& items, const auto& options, bool is_training) {
     settings.counts_texts = !is_training;
     auto whole = make_causal_dataset(items, options, settings, *inputs.tokenizer, inputs.progress);
-    return is_training && options.streams
-               ? data::make_stream_dataset(std::move(whole), *options.streams)
-               : whole;
+    if (!options.streams) {
+      return std::shared_ptr<const data::Dataset>(std::move(whole));
+    }
+    return data::make_stream_dataset(std::move(whole), is_training ? *options.streams : 1);
   });
 }
 

@@ -48,8 +48,8 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
     reject(options.languages.alpha.has_value(), "sampling_alpha", kOnly);
   }
   reject(options.streams && !traits.continues_text, "streams", "objective.type: causal");
-  reject(options.streams && !nn::carries_state(config.model.layer_types.block), "streams",
-         "recurrent layers (model.block: r)");
+  reject(options.streams && !models::carries_state(config.model.layer_types), "streams",
+         "layers that carry a state (model.block: r, model.attention.type: transformer_xl)");
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
     reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);

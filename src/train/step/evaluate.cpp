@@ -11,6 +11,7 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "data/data_loader.h"
+#include "nn/carried_state.h"
 
 namespace weft::train {
 
@@ -44,18 +45,27 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
                                                        std::shared_ptr<const data::Dataset> dataset,
                                                        const EvaluationSettings& settings) {
   const at::NoGradGuard no_grad;
-  data::DataLoader loader(std::move(dataset), {.shuffles = false,
-                                               .batch_tokens = evaluation_batch_tokens(settings),
-                                               .workers = settings.workers,
-                                               .epochs = 1});
+  const bool continues = dataset->continues();
+  data::DataLoader loader(std::move(dataset),
+                          {.shuffles = false,
+                           .batch_tokens = continues ? 0 : evaluation_batch_tokens(settings),
+                           .batch_sequences = continues ? 1 : 0,
+                           .workers = settings.workers,
+                           .epochs = 1});
+  const bool is_undivided = settings.is_collective || continues;
+  nn::CarriedState carried_state;
   auto evaluation = objective.evaluation();
   auto& group = *settings.group;
   bool is_stopped = false;
   int64_t index = 0;
   while (const auto step = loader.next()) {
-    if (settings.is_collective || index++ % group.size() == group.rank()) {
+    if (is_undivided || index++ % group.size() == group.rank()) {
       for (const auto& batch : step->micro_batches) {
-        evaluation->add(model, batch, batching::context_of(batch, settings.inference.device));
+        auto context = batching::context_of(batch, settings.inference.device);
+        context.streams = batch.streams;
+        context.carried_state = &carried_state;
+        evaluation->add(model, batch, context);
+        carried_state.commit();
       }
     }
     is_stopped = stop_requested();
@@ -67,7 +77,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   if (group.any(is_stopped)) {
     throw Stopped("stopped while evaluating");
   }
-  if (!settings.is_collective) {
+  if (!is_undivided) {
     merge_ranks(group, *evaluation);
   }
   return evaluation;

@@ -36,6 +36,13 @@ TEST(AttentionTypeKeys, RefuseWhatIsNotCausal) {
   }
 }
 
+TEST(AttentionTypeKeys, AMemoryNeedsACausalModel) {
+  const auto message = test::message_of<config::Error>(
+      [] { test::attention_choice("type: transformer_xl").make(test::attention_options(false)); });
+  EXPECT_NE(message.find("found 'transformer_xl' in a model that is not causal"), std::string::npos)
+      << message;
+}
+
 TEST(AttentionTypeKeys, LooselyCausalTypesMustBeAllowedAndCannotGenerate) {
   const std::string keys = "type: routing, window: 4, assign: top";
   const auto message = test::message_of<config::Error>(
