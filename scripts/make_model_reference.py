@@ -45,6 +45,9 @@ STRETCHED = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_fact
                  original_max_position_embeddings=16)
 T5 = dict(vocab_size=VOCABULARY, d_model=8, d_kv=3, d_ff=12, num_layers=2, num_decoder_layers=1, num_heads=2,
           relative_attention_num_buckets=6, relative_attention_max_distance=9, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
+SWITCH = dict(vocab_size=VOCABULARY, d_model=8, d_kv=3, d_ff=12, num_layers=4, num_decoder_layers=2, num_heads=2, num_experts=3,
+              num_sparse_encoder_layers=2, num_sparse_decoder_layers=1, relative_attention_num_buckets=6, relative_attention_max_distance=9,
+              pad_token_id=0, eos_token_id=1, decoder_start_token_id=0)
 BART = dict(vocab_size=VOCABULARY, d_model=8, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2,
             encoder_ffn_dim=12, decoder_ffn_dim=10, max_position_embeddings=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2,
             forced_eos_token_id=2, decoder_start_token_id=2)
@@ -142,6 +145,10 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "t5-generation": ("T5ForConditionalGeneration", T5, "pair"),
     "t5-gated": ("T5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), "shifted"),
     "mt5-generation": ("MT5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu"), "pair"),
+    "switch-encoder": ("SwitchTransformersEncoderModel", SWITCH, None),
+    "switch-generation": ("SwitchTransformersForConditionalGeneration", dict(SWITCH, expert_capacity=2), "pair"),
+    "switch-all-layers": ("SwitchTransformersForConditionalGeneration", dict(SWITCH, num_sparse_encoder_layers=0, num_sparse_decoder_layers=2),
+                          "shifted"),
     "bart-generation": ("BartForConditionalGeneration", BART, "pair"),
     "bart-sequence": ("BartForSequenceClassification", dict(BART, num_labels=3), "class"),
     "mbart-generation": ("MBartForConditionalGeneration", dict(BART, scale_embedding=True), "shifted"),

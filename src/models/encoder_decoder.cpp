@@ -62,6 +62,12 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   nn::StackOptions stack;
   stack.layers.assign(static_cast<std::size_t>(is_decoder ? decoder.layers : options.layers),
                       block);
+  if (options.family->feed_forward) {
+    for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+      const auto layer = static_cast<int64_t>(i) + (is_decoder ? options.layers : 0);
+      stack.layers[i].make_feed_forward = options.family->feed_forward(options, layer);
+    }
+  }
   if (options.norm_placement == NormPlacement::kPre) {
     stack.norm = block.norm;
   }

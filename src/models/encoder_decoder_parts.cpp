@@ -79,6 +79,7 @@ void read_encoder_decoder_keys(Section& section,
   auto& decoder = options.decoder;
   SharedModelKeys stack;
   stack.has_activation = keys.has_activation;
+  stack.read_feed_forward = keys.read_feed_forward;
   stack.has_ties = keys.has_relative || keys.has_embedding_ties;
   if (keys.has_relative) {
     read_relative(section, options, base);

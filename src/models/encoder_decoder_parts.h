@@ -6,6 +6,7 @@
 #include "config/section.h"
 #include "formats/json.h"
 #include "models/config/family_definition.h"
+#include "models/config/shared_model_keys.h"
 
 /// Shared parts of the encoder-decoder families.
 namespace weft::models {
@@ -18,6 +19,10 @@ struct EncoderDecoderKeys {
   bool has_embedding_ties = false;  // share_encoder_decoder_embeddings and tie_word_embeddings
   bool has_relative = false;        // head_dim, relative_attention, gated, scale_decoder_outputs
   bool has_activation = true;
+  /// SharedModelKeys::read_feed_forward
+  void (*read_feed_forward)(LayerPartSection& section,
+                            ModelOptions& options,
+                            const ModelOptions* base) = nullptr;
 };
 void read_encoder_decoder_keys(config::Section& section,
                                ModelOptions& options,

@@ -10,6 +10,8 @@
 
 #include "base/random.h"
 #include "base/string_util.h"
+#include "kernels/activation.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
@@ -23,9 +25,24 @@ namespace {
 
 /// The tokens of each expert, and where the output for each choice of a token is.
 struct Routes {
-  std::vector<int64_t> tokens;   // of the experts one after another, (M)
+  std::vector<int64_t> choices;  // token k + choice, of the experts one after another, (M)
+  std::vector<int64_t> tokens;   // of these, (M)
   std::vector<int64_t> counts;   // tokens of each expert, (E)
-  std::vector<int64_t> outputs;  // of each choice, (N k), its row in `tokens`; M: dropped
+  std::vector<int64_t> outputs;  // of each choice, (N k), its row in `choices`; M: dropped
+};
+
+/// The two projections of an expert.
+class ExpertImpl : public torch::nn::Module {
+ public:
+  explicit ExpertImpl(const FeedForwardOptions& options) {
+    const auto inner = (options.is_gated ? 2 : 1) * options.width;
+    up = register_module("up", Linear(LinearOptions{options.dim, inner, options.has_bias}));
+    down = register_module("down",
+                           Linear(LinearOptions{options.width, options.dim, options.has_bias}));
+  }
+
+  Linear up{nullptr};
+  Linear down{nullptr};
 };
 
 /// A feed-forward for each expert; a router sends each token to `top` of them and weights their
@@ -34,16 +51,18 @@ struct Routes {
 class MixtureOfExperts : public FeedForward {
  public:
   MixtureOfExperts(const FeedForwardOptions& options, const MixtureOptions& own)
-      : layer_(options.layer), own_(own) {
+      : options_(options), own_(own) {
     router_ = register_module("router", Linear(LinearOptions{options.dim, own.experts, false}));
     for (int64_t e = 0; e < own.experts; ++e) {
       experts_.push_back(
-          register_module(str_cat("expert_", e), make_standard_feed_forward(options)));
+          register_module(str_cat("expert_", e), std::make_shared<ExpertImpl>(options)));
     }
   }
 
-  /// Its losses are sums over all tokens.
-  bool mixes_tokens() const override { return own_.balance_loss > 0 || own_.z_loss > 0; }
+  /// Its losses are sums over all tokens, and a capacity is shared by those of a text.
+  bool mixes_tokens() const override {
+    return own_.balance_loss > 0 || own_.z_loss > 0 || own_.capacity || own_.expert_capacity;
+  }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
     if (x.size(0) == 0) {
@@ -73,16 +92,50 @@ class MixtureOfExperts : public FeedForward {
                          const Routes& routes,
                          const ForwardContext& context) const {
     const auto rows = kernels::gather_rows(x, kernels::to_device(routes.tokens, x.device()));
+    const auto kept = dropout_of(routes, x, context);
     std::vector<at::Tensor> outputs;
     int64_t begin = 0;
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       if (routes.counts[e] > 0) {
-        outputs.push_back(experts_[e]->forward(rows.narrow(0, begin, routes.counts[e]), context));
+        const auto part = [&](const at::Tensor& all) {
+          return all.narrow(0, begin, routes.counts[e]);
+        };
+        outputs.push_back(run_expert(*experts_[e], part(rows),
+                                     kept.defined() ? part(kept) : at::Tensor(), context));
       }
       begin += routes.counts[e];
     }
     outputs.push_back(at::zeros({1, x.size(1)}, x.options()));
     return at::cat(outputs);
+  }
+
+  /// `kept`: factors of the activations, or undefined.
+  at::Tensor run_expert(ExpertImpl& expert,
+                        const at::Tensor& x,
+                        const at::Tensor& kept,
+                        const ForwardContext& context) const {
+    const auto inner = expert.up->forward(x, context);
+    if (!kept.defined() && expert.down->has_fused_path()) {
+      return expert.down->forward_activated(inner, options_.activation, options_.is_gated);
+    }
+    const auto hidden = options_.is_gated ? kernels::activate_gated(inner, options_.activation)
+                                          : kernels::activate(inner, options_.activation);
+    return expert.down->forward(kept.defined() ? hidden * kept : hidden, context);
+  }
+
+  /// Dropout of the activations, (M, F): of a choice, wherever it is in the order. Undefined: none.
+  at::Tensor dropout_of(const Routes& routes,
+                        const at::Tensor& x,
+                        const ForwardContext& context) const {
+    const auto rate = context.rate(options_.dropout);
+    if (rate == 0) {
+      return {};
+    }
+    auto key = context.rng_key(site_id(options_.layer, BlockDropoutSite::kFeedForward));
+    key.first_row *= own_.top;
+    const auto ones = at::ones({x.size(0) * own_.top, options_.width}, x.options());
+    return kernels::gather_rows(kernels::dropout(ones, rate, key),
+                                kernels::to_device(routes.choices, x.device()));
   }
 
   /// Tokens by expert; within an expert all first choices in their order, then all second ones. A
@@ -119,6 +172,7 @@ class MixtureOfExperts : public FeedForward {
       routes.counts[e] = std::ssize(choices[e]);
       for (const auto slot : choices[e]) {
         routes.outputs[static_cast<std::size_t>(slot)] = std::ssize(routes.tokens);
+        routes.choices.push_back(slot);
         routes.tokens.push_back(slot / own_.top);
       }
     }
@@ -126,11 +180,12 @@ class MixtureOfExperts : public FeedForward {
   }
 
   int64_t capacity_of(int64_t length, const ForwardContext& context) const {
+    const auto most = own_.expert_capacity.value_or(length);
     if (!own_.capacity || !context.is_training) {
-      return length;
+      return most;
     }
     const auto share = static_cast<double>(own_.top * length) / static_cast<double>(own_.experts);
-    return std::max<int64_t>(1, static_cast<int64_t>(*own_.capacity * share));
+    return std::min(most, std::max<int64_t>(1, static_cast<int64_t>(*own_.capacity * share)));
   }
 
   /// x times uniform numbers from 1 - jitter to 1 + jitter (arXiv:2101.03961, appendix C).
@@ -140,7 +195,7 @@ class MixtureOfExperts : public FeedForward {
     }
     auto noise = at::empty({x.size(0), x.size(1)}, at::kFloat);
     auto* values = noise.data_ptr<float>();
-    const auto site = site_id(layer_, BlockDropoutSite::kFeedForward);
+    const auto site = site_id(options_.layer, BlockDropoutSite::kFeedForward);
     for (int64_t i = 0; i < x.size(0); ++i) {
       Random random(hash_combine(context.seed, site), RandomPurpose::kFeatures, context.step,
                     static_cast<uint64_t>(context.first_row + i));
@@ -209,10 +264,10 @@ class MixtureOfExperts : public FeedForward {
     return kernels::deterministic_sum(probabilities * weights);
   }
 
-  int64_t layer_;
+  FeedForwardOptions options_;
   MixtureOptions own_;
   Linear router_{nullptr};
-  std::vector<std::shared_ptr<FeedForward>> experts_;
+  std::vector<std::shared_ptr<ExpertImpl>> experts_;
 };
 
 }  // namespace
@@ -243,6 +298,11 @@ MixtureOptions read_mixture_options(config::Section& section, const MixtureOptio
                {.help = "Most tokens of a text that an expert computes in training, relative to "
                         "equal shares; the others skip it. null: all tokens.",
                 .range = {.min = 0, .max = 1e6, .is_min_exclusive = true}});
+  section.read("expert_capacity", own.expert_capacity,
+               {.help = "Most tokens of a text that an expert computes, also outside training; "
+                        "generation counts each step by itself. null: all tokens.",
+                .unit = "tokens",
+                .range = config::between(1, 1 << 24)});
   if (own.top > own.experts) {
     section.fail("top",
                  str_cat("found ", own.top, ", allowed are 1 to the ", own.experts, " experts"));
@@ -252,10 +312,6 @@ MixtureOptions read_mixture_options(config::Section& section, const MixtureOptio
 
 std::shared_ptr<FeedForward> make_mixture_of_experts(const FeedForwardOptions& options,
                                                      const MixtureOptions& own) {
-  if (options.dropout > 0) {
-    throw config::Error(str_cat("model.feed_forward.type: found 'mixture_of_experts' with dropout ",
-                                options.dropout, " within the feed-forward, must be 0"));
-  }
   return std::make_shared<MixtureOfExperts>(options, own);
 }
 

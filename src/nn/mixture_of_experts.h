@@ -11,13 +11,15 @@ namespace weft::nn {
 
 /// A mixture of experts: each token is sent to a few of several feed-forwards.
 struct MixtureOptions {
-  int64_t experts = 8;             // E
-  int64_t top = 2;                 // experts of a token, k
-  bool normalizes = true;          // the weights of a token's experts sum to 1
-  double balance_loss = 0.01;      // weight of the load balancing loss
-  double z_loss = 0;               // weight of the router z-loss
-  double jitter = 0;               // noise of the router's input in training
-  std::optional<double> capacity;  // most tokens of an expert in training, in shares of k l / E
+  int64_t experts = 8;         // E
+  int64_t top = 2;             // experts of a token, k
+  bool normalizes = true;      // the weights of a token's experts sum to 1
+  double balance_loss = 0.01;  // weight of the load balancing loss
+  double z_loss = 0;           // weight of the router z-loss
+  double jitter = 0;           // noise of the router's input in training
+  std::optional<double> capacity =
+      {};  // most tokens of an expert in training, in shares of k l / E
+  std::optional<int64_t> expert_capacity = {};  // most tokens of an expert
 
   bool operator==(const MixtureOptions&) const = default;
 };
@@ -25,8 +27,7 @@ struct MixtureOptions {
 /// Reads these keys. Throws config::Error.
 MixtureOptions read_mixture_options(config::Section& section, const MixtureOptions& defaults = {});
 
-/// Type `mixture_of_experts`. Throws config::Error for options with dropout, whose mask would
-/// depend on the other tokens of the batch.
+/// Type `mixture_of_experts`.
 std::shared_ptr<FeedForward> make_mixture_of_experts(const FeedForwardOptions& options,
                                                      const MixtureOptions& own);
 

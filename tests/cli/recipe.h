@@ -27,10 +27,10 @@ inline std::vector<std::string> recipe_names(const std::string& folder) {
   return found;
 }
 
-/// Those of configs/, configs/ladder and configs/attention.
+/// Those of configs/, configs/ladder, configs/attention and configs/blocks.
 inline std::vector<std::string> all_recipe_names() {
   auto names = recipe_names("configs");
-  for (const std::string folder : {"ladder", "attention"}) {
+  for (const std::string folder : {"ladder", "attention", "blocks"}) {
     for (const auto& name : recipe_names("configs/" + folder)) {
       names.push_back(folder + "/" + name);
     }

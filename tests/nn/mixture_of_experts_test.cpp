@@ -76,8 +76,14 @@ at::Tensor weighted_experts(const torch::nn::Module& mixture,
                             const at::Tensor& x) {
   auto sum = at::zeros_like(x);
   for (int64_t e = 0; e < weights.size(1); ++e) {
-    const auto name = "expert_" + std::to_string(e);
-    auto expert = std::dynamic_pointer_cast<FeedForward>(mixture.named_children()[name]);
+    const auto expert = feed_forward_of("type: standard");
+    const auto own = mixture.named_children()["expert_" + std::to_string(e)]->named_parameters();
+    {
+      const at::NoGradGuard guard;
+      for (auto& item : expert->named_parameters()) {
+        item.value().copy_(own[item.key()]);
+      }
+    }
     sum = sum + weights.slice(1, e, e + 1) * expert->forward(x, {});
   }
   return sum;
@@ -251,7 +257,36 @@ TEST(MixtureOfExperts, RefusesWhatIsNotPossible) {
   EXPECT_NE(message.find("feed_forward.top: found 3, allowed are 1 to the 2 experts"),
             std::string::npos)
       << message;
-  EXPECT_THROW(make_mixture_of_experts({.dim = 4, .width = 4, .dropout = 0.1}, {}), config::Error);
+}
+
+TEST(MixtureOfExperts, DropsTheActivationsOfAChoiceWhereverItIs) {
+  const auto layer = make_mixture_of_experts({.dim = kMixtureDim, .width = 12, .dropout = 0.5},
+                                             {.experts = 3, .top = 2});
+  test::fill_parameters(*layer);
+  const auto x = mixture_input(6);
+  auto context = test::context_of({0, 6});
+  const auto still = layer->forward(x, context);
+  context.is_training = true;
+  const auto dropped = layer->forward(x, context);
+  EXPECT_FALSE(test::near(dropped, still));
+  auto half = test::context_of({0, 3});
+  half.is_training = true;
+  half.first_row = 3;
+  EXPECT_TRUE(test::near(layer->forward(x.slice(0, 3), half), dropped.slice(0, 3)))
+      << "the second micro-batch of a step";
+}
+
+TEST(MixtureOfExperts, AnExpertCapacityAlsoHoldsOutsideTraining) {
+  const auto layer = mixture_of("experts: 1, top: 1, expert_capacity: 2");
+  const auto all = mixture_of("experts: 1, top: 1");
+  const auto x = mixture_input(7);
+  const auto context = test::context_of({0, 3, 7});
+  const auto kept = layer->forward(x, context);
+  const auto expected = all->forward(x, context);
+  for (int64_t i = 0; i < 7; ++i) {
+    const bool is_kept = i != 2 && i < 5;
+    EXPECT_TRUE(test::near(kept[i], is_kept ? expected[i] : at::zeros({kMixtureDim}))) << i;
+  }
 }
 
 TEST(Maxout, IsTheLargestOfItsPieces) {

@@ -201,6 +201,15 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "feed_forward: {width: 12, experts: 3, z_loss: 0.01, jitter: 0.1, capacity: 1}}",
       "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16",
       "train.micro_batch_tokens=40"}},
+    {"a mixture of experts in encoder and decoder",
+     "{type: seq2seq}",
+     "pairs",
+     ".tsv",
+     {"model={type: switch_transformers, dim: 16, layers: 2, dropout: 0.1, attention: {heads: 2}, "
+      "head_dim: 8, feed_forward: {width: 12, experts: 3, sparse_layers: 1, sparse_decoder_layers: "
+      "1}}",
+      "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
+      "train.micro_batch_tokens=40"}},
     {"a mixture of experts with recomputed layers",
      "{type: mlm}",
      "train",

@@ -88,7 +88,8 @@ struct FamilyDefinition {
   /// Attention of a layer, where it is neither full nor a window. May be absent.
   std::function<nn::AttentionMaker(const ModelOptions& options, int64_t layer)> attention = {};
 
-  /// Feed-forward of a layer, where it is not the standard one. May be absent.
+  /// Feed-forward of a layer, where it is not the standard one; those of a decoder are numbered
+  /// after those of its encoder. May be absent.
   std::function<nn::FeedForwardMaker(const ModelOptions& options, int64_t layer)> feed_forward = {};
 
   std::string_view norm_type = "layer";  // of nn::norm_types()

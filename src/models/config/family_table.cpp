@@ -31,6 +31,7 @@ Registry<FamilyDefinition>& registered_families() {
                                                            gpt_neox(),
                                                            t5(),
                                                            mt5(),
+                                                           switch_transformers(),
                                                            bart(),
                                                            mbart(),
                                                            marian(),

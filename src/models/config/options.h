@@ -81,7 +81,8 @@ struct ModelOptions {
   WindowOptions window;
   BlockSparseOptions block_sparse;  // big_bird
   LandmarkOptions nystrom;          // nystromformer
-  nn::MixtureOptions mixture;       // mixtral
+  nn::MixtureOptions mixture;       // mixtral, switch_transformers
+  SparseOptions sparse;             // switch_transformers
   int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5

@@ -41,6 +41,14 @@ struct LandmarkOptions {
   bool operator==(const LandmarkOptions&) const = default;
 };
 
+/// Layers of Switch Transformers (arXiv:2101.03961) with experts, at equal distances.
+struct SparseOptions {
+  int64_t encoder_layers = 0;
+  int64_t decoder_layers = 0;
+
+  bool operator==(const SparseOptions&) const = default;
+};
+
 /// Which layers have biases.
 struct BiasOptions {
   bool attention = true;         // projections of queries, keys and values

@@ -41,8 +41,9 @@ FamilyDefinition qwen2();    // Llama with biases of queries, keys and values, a
 /// T5 (arXiv:1910.10683) and its version 1.1, with a gated feed-forward, an untied output matrix
 /// and unscaled decoder outputs.
 FamilyDefinition t5();
-FamilyDefinition mt5();     // multilingual version 1.1, arXiv:2010.11934
-FamilyDefinition bart();    // arXiv:1910.13461
+FamilyDefinition switch_transformers();  // T5 with a mixture of experts, arXiv:2101.03961
+FamilyDefinition mt5();                  // multilingual version 1.1, arXiv:2010.11934
+FamilyDefinition bart();                 // arXiv:1910.13461
 FamilyDefinition mbart();   // pre-norm, with a final norm after each stack, arXiv:2001.08210
 FamilyDefinition marian();  // translation models with sinusoidal positions, arXiv:1804.00344
 /// The original Transformer (arXiv:1706.03762). Stored as a Marian model, whose class in

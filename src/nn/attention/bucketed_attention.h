@@ -24,7 +24,7 @@ struct BucketedSequence {
   int64_t keys = 0;
 };
 
-/// Queries, keys and values of the heads, (rows, K) each, and the buckets of the keys.
+/// Chunks of buckets.
 struct BucketedGroups {
   RowGroups rows;
   std::vector<float> alone;  // of each query, 1 if it has no other key than itself
