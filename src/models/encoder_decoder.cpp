@@ -7,6 +7,7 @@
 
 #include "kernels/dropout.h"
 #include "models/config/family.h"
+#include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/stack_parts.h"

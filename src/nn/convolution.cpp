@@ -1,12 +1,15 @@
 #include "nn/convolution.h"
 
+#include <cmath>
 #include <memory>
+#include <string>
 
 #include <ATen/ATen.h>
 
 #include "base/string_util.h"
 #include "kernels/activation.h"
 #include "nn/block.h"
+#include "nn/initial_values.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/time_convolution.h"
@@ -17,7 +20,7 @@ namespace {
 
 /// A gated projection, a depthwise convolution over time, a norm, SiLU and a projection. The
 /// convolution stops at the borders of a sequence; in causal models it ends with the token itself.
-class ConvolutionModule : public Sublayer {
+class ConvolutionModule : public Sublayer, public InitialValues {
  public:
   ConvolutionModule(const BlockOptions& options, int64_t taps)
       : layer_(options.layer), taps_(taps), is_causal_(options.attention.is_causal) {
@@ -29,6 +32,11 @@ class ConvolutionModule : public Sublayer {
   }
 
   bool mixes_tokens() const override { return true; }
+
+  /// A kernel starts with the variance 1 / taps, so that its output is as large as its input.
+  void initialize(const std::string& /*name*/, at::Tensor parameter) const override {
+    parameter.div_(parameter.std() * std::sqrt(static_cast<double>(taps_)));
+  }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
     const auto gated = at::glu(input_->forward(x, context), 1);

@@ -5,6 +5,7 @@
 #include "base/string_util.h"
 #include "config/section.h"
 #include "models/config/component_json.h"
+#include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/output/output_layer.h"

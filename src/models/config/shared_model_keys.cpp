@@ -291,7 +291,7 @@ class Reader {
     }
   }
 
-  void sharing(Section section) {
+  void sharing(const Section& section) {
     auto& own = options_.layer_types.sharing;
     read_sharing(section, stacks(), options_.layer_types);
     const auto& window = options_.window;

@@ -150,8 +150,12 @@ bool says_gpt2_nothing(std::string_view name, const ModelOptions& options) {
 
 /// Matrices that write to the residual start smaller with more layers (section 2.3 of the paper).
 Initializer gpt2_initial(const std::string& parameter, const ModelOptions& options) {
-  const bool enters_stream = parameter.ends_with(".attention.output.weight") ||
-                             parameter.ends_with(".feed_forward.down.weight");
+  const auto is_of = [&](const char* sublayer, const char* matrix) {
+    return parameter.find(sublayer) != std::string::npos && parameter.ends_with(matrix);
+  };
+  const bool enters_stream = is_of(".attention", ".output.weight") ||
+                             is_of(".convolution", ".output.weight") ||
+                             is_of(".feed_forward", ".down.weight");
   return {.init_std = enters_stream
                           ? options.init_std / std::sqrt(2.0 * static_cast<double>(options.layers))
                           : options.init_std};

@@ -1,4 +1,5 @@
 #include "base/string_util.h"
+#include "models/config/hf_config_fields.h"
 #include "models/families/bert_kind.h"
 #include "models/families/families.h"
 #include "nn/attention/nystrom.h"
