@@ -270,7 +270,8 @@ void read_norm_type(Section& section, std::string_view family_type, LayerTypes& 
                   types.norm);
 }
 
-void read_sharing(Section section, const std::vector<int64_t>& stacks, LayerTypes& types) {
+void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOptions& options) {
+  auto& types = options.layer_types;
   std::optional<int64_t> distinct;
   LayerSharing sharing = types.sharing.value_or(LayerSharing());
   if (types.sharing) {
@@ -298,11 +299,16 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, LayerType
                                      " of model.layers"));
     }
   }
+  if (options.layer_groups > 0) {
+    section.fail("layers", "has no effect with model.type: albert, which has layer_groups");
+  }
+  const auto& window = options.window;
   const auto varies = [](const auto& choices) {
     return choices.cycle.size() > 1 || !choices.ranges.empty();
   };
-  if (varies(types.attention) || varies(types.feed_forward) ||
-      nn::block_orders(types.block).size() > 1 ||
+  if (window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
+      options.scale_attn_by_inverse_layer_idx || varies(types.attention) ||
+      varies(types.feed_forward) || nn::block_orders(types.block).size() > 1 ||
       std::ranges::any_of(types.sublayers,
                           [&](const auto& sublayer) { return varies(sublayer.second); })) {
     section.fail("layers", "layers that share their parameters cannot have different types");

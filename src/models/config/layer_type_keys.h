@@ -82,7 +82,9 @@ void read_output_type(config::Section section, LayerTypes& types);
 void read_pooling_type(config::Section& model, std::string_view family_type, LayerTypes& types);
 
 /// Reads `sharing`, which layers share their parameters. `stacks`: see read_block.
-void read_sharing(config::Section section, const std::vector<int64_t>& stacks, LayerTypes& types);
+void read_sharing(config::Section section,
+                  const std::vector<int64_t>& stacks,
+                  ModelOptions& options);
 
 /// Reads `residual`, how the outputs of sub-layers are added to their inputs.
 void read_residual_type(config::Section section, LayerTypes& types);

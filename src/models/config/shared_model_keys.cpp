@@ -44,7 +44,8 @@ class Reader {
     feed_forward(LayerPartSection(section, "feed_forward",
                                   {.help = "The position-wise feed-forward of the layers."}));
     read_block(section, stacks(), options_.layer_types);
-    sharing(section.section("sharing", {.help = "Layers that share their parameters."}));
+    read_sharing(section.section("sharing", {.help = "Layers that share their parameters."}),
+                 stacks(), options_);
     read_residual_type(
         section.section("residual", {.help = "The residual connections around the sub-layers."}),
         options_.layer_types);
@@ -288,22 +289,6 @@ class Reader {
                      str_cat("rotary position embeddings need an even head size, found ",
                              head_dim(options_)));
       }
-    }
-  }
-
-  void sharing(const Section& section) {
-    auto& own = options_.layer_types.sharing;
-    read_sharing(section, stacks(), options_.layer_types);
-    const auto& window = options_.window;
-    if (own && options_.layer_groups > 0) {
-      section.fail("layers", str_cat("has no effect with model.type: ", word_of(options_.family),
-                                     ", which has layer_groups"));
-    }
-    if (own && (window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
-                options_.scale_attn_by_inverse_layer_idx)) {
-      section.fail("layers",
-                   str_cat("layers that share their parameters cannot differ, as those of ",
-                           word_of(options_.family), " do here"));
     }
   }
 
