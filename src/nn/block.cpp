@@ -160,16 +160,20 @@ class SublayerBlock : public Block {
         .output_site = site_id(own.layer, sites.output),
         .drop_path_site = site_id(own.layer, sites.drop_path)};
     // In order of computation.
-    const auto register_if = [&](const std::string& own_name, const auto& module, bool is_wanted) {
-      if (module != nullptr && is_wanted) {
-        register_module(own_name, module);
+    const auto register_if_made = [&](const std::string& part, const auto& module) {
+      if (module != nullptr) {
+        register_module(name + part, module);
       }
     };
-    register_if(name + "_norm", step.norm, !has_norm_behind_sum());
+    if (!has_norm_behind_sum()) {
+      register_if_made("_norm", step.norm);
+    }
     register_module(name, step.sublayer);
-    register_if(name + "_output_norm", step.output_norm, true);
-    register_if(name + "_scale", step.scale, true);
-    register_if(name + "_norm", step.norm, has_norm_behind_sum());
+    register_if_made("_output_norm", step.output_norm);
+    register_if_made("_scale", step.scale);
+    if (has_norm_behind_sum()) {
+      register_if_made("_norm", step.norm);
+    }
     steps_.push_back(std::move(step));
   }
 

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
-#include "base/string_util.h"
 #include "kernels/activation.h"
+#include "kernels/sum.h"
 #include "nn/block.h"
 #include "nn/initial_values.h"
 #include "nn/linear.h"
@@ -35,7 +35,8 @@ class ConvolutionModule : public Sublayer, public InitialValues {
 
   /// A kernel starts with the variance 1 / taps, so that its output is as large as its input.
   void initialize(const std::string& /*name*/, at::Tensor parameter) const override {
-    parameter.div_(parameter.std() * std::sqrt(static_cast<double>(taps_)));
+    const auto sum = kernels::deterministic_sum(parameter.square()).item<double>();
+    parameter.div_(std::sqrt(sum / static_cast<double>(parameter.size(0))));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -62,13 +63,7 @@ class ConvolutionModule : public Sublayer, public InitialValues {
 
 SublayerDefinition::Maker read_convolution(config::Section& section) {
   int64_t taps = 31;
-  section.read("kernel_size", taps,
-               {.help = "Kernel size of the convolution; odd.",
-                .unit = "tokens",
-                .range = config::between(1, 1023)});
-  if (taps % 2 == 0) {
-    section.fail("kernel_size", str_cat("found ", taps, ", allowed are odd numbers"));
-  }
+  read_kernel_size(section, taps);
   return [taps](const BlockOptions& options) {
     return std::make_shared<ConvolutionModule>(options, taps);
   };

@@ -26,7 +26,6 @@ namespace {
 /// The tokens of each expert, and where the output for each choice of a token is.
 struct Routes {
   std::vector<int64_t> choices;  // token k + choice, of the experts one after another, (M)
-  std::vector<int64_t> tokens;   // of these, (M)
   std::vector<int64_t> counts;   // tokens of each expert, (E)
   std::vector<int64_t> outputs;  // of each choice, (N k), its row in `choices`; M: dropped
 };
@@ -91,8 +90,9 @@ class MixtureOfExperts : public FeedForward {
   at::Tensor run_experts(const at::Tensor& x,
                          const Routes& routes,
                          const ForwardContext& context) const {
-    const auto rows = kernels::gather_rows(x, kernels::to_device(routes.tokens, x.device()));
-    const auto kept = dropout_of(routes, x, context);
+    const auto choices = kernels::to_device(routes.choices, x.device());
+    const auto rows = kernels::gather_rows(x, choices.div(own_.top, "floor"));
+    const auto kept = dropout_of(choices, x, context);
     std::vector<at::Tensor> outputs;
     int64_t begin = 0;
     for (std::size_t e = 0; e < experts_.size(); ++e) {
@@ -124,7 +124,7 @@ class MixtureOfExperts : public FeedForward {
   }
 
   /// Dropout of the activations, (M, F): of a choice, wherever it is in the order. Undefined: none.
-  at::Tensor dropout_of(const Routes& routes,
+  at::Tensor dropout_of(const at::Tensor& choices,
                         const at::Tensor& x,
                         const ForwardContext& context) const {
     const auto rate = context.rate(options_.dropout);
@@ -134,8 +134,7 @@ class MixtureOfExperts : public FeedForward {
     auto key = context.rng_key(site_id(options_.layer, BlockDropoutSite::kFeedForward));
     key.first_row *= own_.top;
     const auto ones = at::ones({x.size(0) * own_.top, options_.width}, x.options());
-    return kernels::gather_rows(kernels::dropout(ones, rate, key),
-                                kernels::to_device(routes.choices, x.device()));
+    return kernels::gather_rows(kernels::dropout(ones, rate, key), choices);
   }
 
   /// Tokens by expert; within an expert all first choices in their order, then all second ones. A
@@ -167,13 +166,12 @@ class MixtureOfExperts : public FeedForward {
       count += own.size();
     }
     routes.outputs.assign(static_cast<std::size_t>(chosen.numel()), static_cast<int64_t>(count));
-    routes.tokens.reserve(count);
+    routes.choices.reserve(count);
     for (std::size_t e = 0; e < experts_count; ++e) {
       routes.counts[e] = std::ssize(choices[e]);
       for (const auto slot : choices[e]) {
-        routes.outputs[static_cast<std::size_t>(slot)] = std::ssize(routes.tokens);
+        routes.outputs[static_cast<std::size_t>(slot)] = std::ssize(routes.choices);
         routes.choices.push_back(slot);
-        routes.tokens.push_back(slot / own_.top);
       }
     }
     return routes;
@@ -214,9 +212,10 @@ class MixtureOfExperts : public FeedForward {
       return;
     }
     auto& losses = *context.auxiliary_losses;
+    const auto counts = choices_by_sequence(chosen, context.layout);
     if (own_.balance_loss > 0) {
       losses.add({.name = "load_balancing",
-                  .sum = balance_loss(probabilities, chosen, context.layout),
+                  .sum = balance_loss(probabilities, counts, context.layout),
                   .unit = LossUnit::kSequences,
                   .weight = own_.balance_loss});
     }
@@ -225,43 +224,38 @@ class MixtureOfExperts : public FeedForward {
                   .sum = kernels::deterministic_sum(scores.logsumexp(1).square()),
                   .weight = own_.z_loss});
     }
-    const auto counts = at::bincount(chosen.flatten(), {}, own_.experts);
-    for (int64_t e = 0; e < own_.experts; ++e) {
-      losses.add({.name = str_cat("expert_", e, "_share"),
-                  .sum = at::full({}, counts[e].item<double>() / static_cast<double>(own_.top),
-                                  at::TensorOptions(at::kFloat).device(scores.device())),
-                  .weight = 0});
+    const auto shares = (counts.sum(0) / own_.top).to(scores.device()).unbind(0);
+    for (std::size_t e = 0; e < shares.size(); ++e) {
+      losses.add({.name = str_cat("expert_", e, "_share"), .sum = shares[e], .weight = 0});
     }
+  }
+
+  /// How often the tokens of each sequence chose each expert, (B, E) fp32 on the host.
+  at::Tensor choices_by_sequence(const at::Tensor& chosen, const kernels::Layout& layout) const {
+    auto counts = at::zeros({layout.sequences(), own_.experts}, at::kFloat);
+    const auto* expert = chosen.data_ptr<int64_t>();
+    for (int64_t b = 0; b < layout.sequences(); ++b) {
+      auto* const own = counts.data_ptr<float>() + b * own_.experts;
+      for (int64_t i = 0; i < layout.length(b) * own_.top; ++i) {
+        ++own[*expert++];
+      }
+    }
+    return counts;
   }
 
   /// E sum_e f_e P_e of each sequence (arXiv:2101.03961, equation 4): f_e is the share of its
   /// choices, P_e its mean probability; 1 if the router is uniform. Over sequences
   /// (arXiv:2412.19437, equation 17), so that it does not depend on how a step is split.
   at::Tensor balance_loss(const at::Tensor& probabilities,
-                          const at::Tensor& chosen,
+                          const at::Tensor& counts,
                           const kernels::Layout& layout) const {
-    std::vector<float> factors;  // (N, E): E f_e / l
-    factors.reserve(static_cast<std::size_t>(probabilities.numel()));
-    const auto* const experts = chosen.data_ptr<int64_t>();
-    for (int64_t b = 0; b < layout.sequences(); ++b) {
-      const auto length = layout.length(b);
-      const auto* const own = experts + layout.offsets[static_cast<std::size_t>(b)] * own_.top;
-      std::vector<float> counts(static_cast<std::size_t>(own_.experts), 0);
-      for (int64_t i = 0; i < length * own_.top; ++i) {
-        ++counts[static_cast<std::size_t>(own[i])];
-      }
-      const auto scale = static_cast<float>(own_.experts) /
-                         static_cast<float>(own_.top * std::max<int64_t>(1, length * length));
-      for (int64_t i = 0; i < length; ++i) {
-        for (const auto count : counts) {
-          factors.push_back(count * scale);
-        }
-      }
-    }
-    const auto weights = kernels::to_device(factors, probabilities.device())
-                             .view_as(probabilities)
-                             .to(probabilities.scalar_type());
-    return kernels::deterministic_sum(probabilities * weights);
+    const auto lengths = layout.device_lengths();
+    const auto scale = static_cast<double>(own_.experts) / static_cast<double>(own_.top) /
+                       lengths.clamp_min(1).square().to(probabilities.scalar_type());  // (B)
+    const auto factors = counts.to(probabilities.options()) * scale.unsqueeze(1);      // E f_e / l
+    return kernels::deterministic_sum(
+        probabilities *
+        factors.repeat_interleave(lengths, 0, /*output_size=*/probabilities.size(0)));
   }
 
   FeedForwardOptions options_;
@@ -276,9 +270,10 @@ MixtureOptions read_mixture_options(config::Section& section, const MixtureOptio
   auto own = defaults;
   section.read("experts", own.experts,
                {.help = "Feed-forwards of a layer, each with `width` features.",
-                .range = config::between(1, 4096)});
-  section.read("top", own.top,
-               {.help = "Experts that each token is sent to.", .range = config::between(1, 4096)});
+                .range = config::between(1, kMostExperts)});
+  section.read(
+      "top", own.top,
+      {.help = "Experts that each token is sent to.", .range = config::between(1, kMostExperts)});
   section.read("normalize", own.normalizes,
                {.help = "Scales the weights of a token's experts so that they sum to 1."});
   section.read(

@@ -9,6 +9,8 @@
 
 namespace weft::nn {
 
+inline constexpr int64_t kMostExperts = 4096;
+
 /// A mixture of experts: each token is sent to a few of several feed-forwards.
 struct MixtureOptions {
   int64_t experts = 8;         // E

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "base/string_util.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/decoding_state.h"
@@ -75,6 +76,16 @@ at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& wei
     sum = sum.defined() ? sum + term : term;
   }
   return sum;
+}
+
+void read_kernel_size(config::Section& section, int64_t& taps) {
+  section.read("kernel_size", taps,
+               {.help = "Kernel size of the convolution; odd.",
+                .unit = "tokens",
+                .range = config::between(1, 1023)});
+  if (taps % 2 == 0) {
+    section.fail("kernel_size", str_cat("found ", taps, ", allowed are odd numbers"));
+  }
 }
 
 }  // namespace weft::nn

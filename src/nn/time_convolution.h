@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "config/section.h"
 #include "kernels/layout.h"
 #include "nn/forward_context.h"
 
@@ -45,5 +46,8 @@ at::Tensor earlier_rows(const at::Tensor& x,
 /// Each feature convolved over time with a kernel of its own: spread rows (windows + taps - 1, C),
 /// weight (C, taps) -> (windows, C).
 at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& weight);
+
+/// Reads `kernel_size`. Throws config::Error for an even one.
+void read_kernel_size(config::Section& section, int64_t& taps);
 
 }  // namespace weft::nn

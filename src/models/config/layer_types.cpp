@@ -4,6 +4,7 @@
 
 #include "base/string_util.h"
 #include "config/section.h"
+#include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
@@ -69,6 +70,13 @@ void read_choices(const Json& json,
           {layers->first, layers->second, component_from_json(each, where, registry)});
     }
   }
+}
+
+/// The places of norms that no family has.
+const config::Choices<nn::NormPlacement>& own_norm_places() {
+  static const config::Choices<nn::NormPlacement> kWords = {
+      {"sandwich", nn::NormPlacement::kSandwich}, {"none", nn::NormPlacement::kNone}};
+  return kWords;
 }
 
 std::string order_in(const std::string& block, const std::string& family_order) {
@@ -144,7 +152,7 @@ void write_layer_types(Json& json, const LayerTypes& types) {
     json[kNormKey] = json_of_component(*types.norm);
   }
   if (types.norm_place) {
-    json[kNormPlaceKey] = *types.norm_place == nn::NormPlacement::kNone ? "none" : "sandwich";
+    json[kNormPlaceKey] = choice_word(own_norm_places(), *types.norm_place);
   }
   if (types.sharing) {
     json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
@@ -159,23 +167,6 @@ void write_layer_types(Json& json, const LayerTypes& types) {
     json[kPoolingKey] = json_of_component(*types.pooling);
   }
 }
-
-namespace {
-
-void read_norm_place(const JsonFields& fields, LayerTypes& types) {
-  std::string word;
-  fields.read(kNormPlaceKey, word);
-  if (word.empty()) {
-    return;
-  }
-  if (word != "none" && word != "sandwich") {
-    fields.fail(kNormPlaceKey,
-                str_cat("found '", word.substr(0, 80), "', allowed are none and sandwich"));
-  }
-  types.norm_place = word == "none" ? nn::NormPlacement::kNone : nn::NormPlacement::kSandwich;
-}
-
-}  // namespace
 
 LayerTypes read_layer_types(const Json& json, const std::string& place) {
   LayerTypes types;
@@ -206,7 +197,11 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     types.norm =
         component_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
   }
-  read_norm_place(fields, types);
+  if (fields.has(kNormPlaceKey)) {
+    auto place = nn::NormPlacement::kSandwich;
+    read_choice_word(fields, kNormPlaceKey, own_norm_places(), place);
+    types.norm_place = place;
+  }
   if (fields.has(kSharingKey)) {
     const JsonFields sharing(fields.at(kSharingKey), str_cat(place, ": ", kSharingKey));
     types.sharing = LayerSharing();

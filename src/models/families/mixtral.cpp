@@ -6,8 +6,6 @@ namespace weft::models {
 
 namespace {
 
-constexpr int64_t kMostExperts = 4096;
-
 ModelOptions mixtral_defaults() {
   auto options = llama_family::defaults();
   options.mixture.balance_loss = 0.001;
@@ -52,8 +50,8 @@ void read_mixtral_keys(config::Section& section, ModelOptions& options, const Mo
 
 void read_mixtral_json(const JsonFields& fields, ModelOptions& options) {
   auto& own = options.mixture;
-  fields.read("num_local_experts", own.experts, int64_t{1}, kMostExperts);
-  fields.read("num_experts_per_tok", own.top, int64_t{1}, kMostExperts);
+  fields.read("num_local_experts", own.experts, int64_t{1}, nn::kMostExperts);
+  fields.read("num_experts_per_tok", own.top, int64_t{1}, nn::kMostExperts);
   fields.read("router_aux_loss_coef", own.balance_loss, 0.0, 1e6);
   fields.read("router_jitter_noise", own.jitter, 0.0, 1.0);
   if (own.top > own.experts) {

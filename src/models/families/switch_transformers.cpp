@@ -7,17 +7,15 @@
 #include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/families.h"
-#include "models/weights/weight_map_builder.h"
+#include "models/families/t5_kind.h"
 
 namespace weft::models {
 
 namespace {
 
-constexpr int64_t kMostSwitchExperts = 4096;
-
 /// arXiv:2101.03961; the published models of transformers.
 ModelOptions switch_defaults() {
-  auto options = sized_encoder_decoder(t5().defaults(), {768, 12, 12, 3072});
+  auto options = sized_encoder_decoder(t5_family::defaults(), {768, 12, 12, 3072});
   options.mixture = {.experts = 8,
                      .top = 1,
                      .normalizes = false,
@@ -102,16 +100,14 @@ void read_switch_keys(config::Section& section, ModelOptions& options, const Mod
   }
 }
 
-/// T5's keys, except for the names and absent values of some.
-void read_switch_json(const JsonFields& fields, ModelOptions& options) {
-  const auto absent = switch_defaults();
-  t5().read_json(fields, options);
+/// The keys that T5 does not have.
+void read_experts_json(const JsonFields& fields, ModelOptions& options) {
   options.sparse = {.encoder_layers = 3, .decoder_layers = 3};
-  options.mixture = absent.mixture;
+  options.mixture = switch_defaults().mixture;
   auto& own = options.mixture;
   fields.read("num_sparse_encoder_layers", options.sparse.encoder_layers, int64_t{0}, kMostLayers);
   fields.read("num_sparse_decoder_layers", options.sparse.decoder_layers, int64_t{0}, kMostLayers);
-  fields.read("num_experts", own.experts, int64_t{1}, kMostSwitchExperts);
+  fields.read("num_experts", own.experts, int64_t{1}, nn::kMostExperts);
   int64_t capacity = 64;
   fields.read("expert_capacity", capacity, int64_t{1}, kMostTokens);
   own.expert_capacity = capacity;
@@ -133,9 +129,8 @@ void read_switch_json(const JsonFields& fields, ModelOptions& options) {
   }
 }
 
-void write_switch_json(formats::Json& json, const ModelOptions& options) {
+void write_experts_json(formats::Json& json, const ModelOptions& options) {
   const auto& own = options.mixture;
-  t5().write_json(json, options);
   json["num_sparse_encoder_layers"] = options.sparse.encoder_layers;
   json["num_sparse_decoder_layers"] = options.sparse.decoder_layers;
   json["num_experts"] = own.experts;
@@ -146,67 +141,48 @@ void write_switch_json(formats::Json& json, const ModelOptions& options) {
   json["router_aux_loss_coef"] = own.balance_loss;
 }
 
-/// The matrix of a T5 layer, once for each expert, and the router.
-void add_experts_of(const StoredTensor& tensor,
-                    const ModelOptions& options,
-                    std::vector<StoredTensor>& result) {
-  const std::string feed_forward = "feed_forward.";
-  const std::string mlp = "mlp.";
-  const auto parameter_at = tensor.parameter.find(feed_forward) + feed_forward.size();
-  const auto name_at = tensor.name.find(mlp) + mlp.size();
-  if (tensor.parameter.ends_with("up.weight")) {
-    result.push_back({.parameter = tensor.parameter.substr(0, parameter_at) + "router.weight",
-                      .name = tensor.name.substr(0, name_at) + "router.classifier.weight",
-                      .shape = {options.mixture.experts, options.dim}});
+void add_switch_feed_forward(WeightMapBuilder& builder,
+                             const ModelOptions& options,
+                             int64_t layer,
+                             const std::string& parameter,
+                             const std::string& hf_name) {
+  const auto width = layer < options.layers ? options.width : options.decoder.width;
+  const auto add = [&](const std::string& own, const std::string& name) {
+    builder.linear(parameter + own + "up", hf_name + name + "wi", {options.dim, width, false});
+    builder.linear(parameter + own + "down", hf_name + name + "wo", {width, options.dim, false});
+  };
+  if (!has_experts(options, layer)) {
+    add("", "mlp.");
+    return;
   }
+  builder.linear(parameter + "router", hf_name + "mlp.router.classifier",
+                 {options.dim, options.mixture.experts, false});
   for (int64_t e = 0; e < options.mixture.experts; ++e) {
-    auto copy = tensor;
-    copy.parameter.insert(parameter_at, str_cat("expert_", e, "."));
-    copy.name.insert(name_at, str_cat("experts.expert_", e, "."));
-    result.push_back(std::move(copy));
+    add(str_cat("expert_", e, "."), str_cat("mlp.experts.expert_", e, "."));
   }
-}
-
-std::vector<StoredTensor> switch_tensors(const ModelOptions& options) {
-  std::vector<StoredTensor> result;
-  for (auto& tensor : t5().tensors(options)) {
-    constexpr std::string_view kDense = "DenseReluDense.";
-    const auto at = tensor.name.find(kDense);
-    if (at == std::string::npos) {
-      result.push_back(std::move(tensor));
-      continue;
-    }
-    tensor.name.replace(at, kDense.size(), "mlp.");
-    const bool is_decoder = tensor.parameter.starts_with("decoder_");
-    const auto number = tensor.parameter.substr(tensor.parameter.find('.') + 1);
-    const auto layer = std::stoll(number) + (is_decoder ? options.layers : 0);
-    if (has_experts(options, layer)) {
-      add_experts_of(tensor, options, result);
-    } else {
-      result.push_back(std::move(tensor));
-    }
-  }
-  return result;
-}
-
-Initializer switch_initial(const std::string& parameter, const ModelOptions& options) {
-  return parameter.ends_with("router.weight") ? Initializer{.init_std = options.init_std}
-                                              : t5().initializer(parameter, options);
 }
 
 }  // namespace
 
 FamilyDefinition switch_transformers() {
-  auto made = t5();
-  made.name = "switch_transformers";
-  made.hf_names = {{NormPlacement::kPre, "switch_transformers", "", "SwitchTransformers"}};
+  auto made =
+      t5_family::definition({NormPlacement::kPre, "switch_transformers", "", "SwitchTransformers"},
+                            add_switch_feed_forward);
   made.defaults = switch_defaults;
   made.presets = switch_presets;
   made.read_keys = read_switch_keys;
-  made.read_json = read_switch_json;
-  made.write_json = write_switch_json;
-  made.tensors = switch_tensors;
-  made.initializer = switch_initial;
+  made.read_json = [read_t5 = made.read_json](const auto& fields, auto& options) {
+    read_t5(fields, options);
+    read_experts_json(fields, options);
+  };
+  made.write_json = [write_t5 = made.write_json](auto& json, const auto& options) {
+    write_t5(json, options);
+    write_experts_json(json, options);
+  };
+  made.initializer = [of_t5 = made.initializer](const auto& parameter, const auto& options) {
+    return parameter.ends_with("router.weight") ? Initializer{.init_std = options.init_std}
+                                                : of_t5(parameter, options);
+  };
   made.feed_forward = switch_feed_forward;
   return made;
 }

@@ -6,7 +6,7 @@
 #include "models/config/hf_config_fields.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/families/families.h"
-#include "models/weights/weight_map_builder.h"
+#include "models/families/t5_kind.h"
 #include "models/weights/weights.h"
 
 namespace weft::models {
@@ -15,39 +15,10 @@ namespace {
 
 using formats::Json;
 using kernels::Activation;
+using t5_family::FeedForwardTensors;
 
 constexpr auto kOutput = "lm_head.weight";
 constexpr auto kShared = "shared.weight";
-
-ModelOptions t5_defaults() {
-  ModelOptions options;
-  options.dim = 512;
-  options.layers = 6;
-  options.heads = 8;
-  options.width = 2048;
-  options.length =
-      512;  // relative positions have no limit; the training length of published models
-  options.type_vocab_size = 0;
-  options.activation = Activation::kRelu;
-  options.norm_placement = NormPlacement::kPre;
-  options.norm_epsilon = 1e-6;
-  options.init_std = 1;  // initializer_factor
-  options.pad_id = 0;
-  options.eos_id = 1;
-  options.biases.attention = false;
-  options.biases.feed_forward = false;
-  options.biases.norm = false;
-  options.activation_dropout = 0.1;
-  auto& decoder = options.decoder;
-  options.head_dim = 64;
-  decoder.layers = 6;
-  decoder.heads = 8;
-  decoder.width = 2048;
-  decoder.has_embedding_norm = false;
-  decoder.scale_decoder_outputs = true;
-  decoder.decoder_start_id = 0;
-  return options;
-}
 
 /// Applies the changes of version 1.1 and mT5.
 void make_gated(ModelOptions& options) {
@@ -58,7 +29,7 @@ void make_gated(ModelOptions& options) {
 }
 
 ModelOptions mt5_defaults() {
-  auto options = t5_defaults();
+  auto options = t5_family::defaults();
   make_gated(options);
   options.layers = 8;
   options.heads = 6;
@@ -70,23 +41,23 @@ ModelOptions mt5_defaults() {
 }
 
 ModelOptions gated(const EncoderDecoderSize& size) {
-  auto options = sized_encoder_decoder(t5_defaults(), size);
+  auto options = sized_encoder_decoder(t5_family::defaults(), size);
   make_gated(options);
   return options;
 }
 
 /// arXiv:2109.10686, table 2.
 ModelOptions t5_mini() {
-  auto options = sized_encoder_decoder(t5_defaults(), {384, 4, 8, 1536});
+  auto options = sized_encoder_decoder(t5_family::defaults(), {384, 4, 8, 1536});
   options.head_dim = 32;
   return options;
 }
 
 std::vector<Preset> t5_presets() {
   return {{"t5-mini", t5_mini()},
-          {"t5-small", t5_defaults()},
-          {"t5-base", sized_encoder_decoder(t5_defaults(), {768, 12, 12, 3072})},
-          {"t5-large", sized_encoder_decoder(t5_defaults(), {1024, 24, 16, 4096})},
+          {"t5-small", t5_family::defaults()},
+          {"t5-base", sized_encoder_decoder(t5_family::defaults(), {768, 12, 12, 3072})},
+          {"t5-large", sized_encoder_decoder(t5_family::defaults(), {1024, 24, 16, 4096})},
           {"t5-v1_1-small", gated({512, 8, 6, 1024})},
           {"t5-v1_1-base", gated({768, 12, 12, 2048})},
           {"t5-v1_1-large", gated({1024, 24, 16, 2816})}};
@@ -145,7 +116,7 @@ void read_common_json(const JsonFields& fields, ModelOptions& options, const Mod
 }
 
 void read_t5_json(const JsonFields& fields, ModelOptions& options) {
-  auto absent = t5_defaults();
+  auto absent = t5_family::defaults();
   absent.vocabulary = 32128;
   read_common_json(fields, options, absent);
   // In transformers 4 tie_word_embeddings implies both settings; 5 writes `scale_decoder_outputs`.
@@ -227,13 +198,13 @@ std::string side_of(bool is_decoder) { return is_decoder ? "decoder." : "encoder
 void add_t5_layer(WeightMapBuilder& builder,
                   const ModelOptions& options,
                   bool is_decoder,
-                  int64_t layer) {
+                  int64_t layer,
+                  FeedForwardTensors add_feed_forward) {
   const auto parameter = str_cat(t5_stack_of(is_decoder), layer, ".");
   const auto hf_prefix =
       str_cat(side_of(is_decoder), "block.", layer, ".layer.");  // followed by sub-layer numbers
   const int64_t dim = options.dim;
   const int64_t heads = is_decoder ? options.decoder.heads : options.heads;
-  const int64_t width = is_decoder ? options.decoder.width : options.width;
   const int64_t inner = heads * options.head_dim;
   const auto linear = [&](const std::string& name, const std::string& hf_name, int64_t inputs,
                           int64_t outputs, int64_t first = 0) {
@@ -258,32 +229,46 @@ void add_t5_layer(WeightMapBuilder& builder,
     linear("cross_attention.output", cross + "o", inner, dim);
   }
   const auto last = hf_prefix + (is_decoder ? "2." : "1.");
-  const auto dense = last + "DenseReluDense.";
   builder.norm(parameter + "feed_forward_norm", last + "layer_norm", dim, false);
-  if (options.is_gated) {
-    linear("feed_forward.up", dense + "wi_0", dim, width);
-    linear("feed_forward.up", dense + "wi_1", dim, width, width);
-  } else {
-    linear("feed_forward.up", dense + "wi", dim, width);
-  }
-  linear("feed_forward.down", dense + "wo", width, dim);
+  add_feed_forward(builder, options, layer + (is_decoder ? options.layers : 0),
+                   parameter + "feed_forward.", last);
 }
 
-void add_stack(WeightMapBuilder& builder, const ModelOptions& options, bool is_decoder) {
+void add_t5_feed_forward(WeightMapBuilder& builder,
+                         const ModelOptions& options,
+                         int64_t layer,
+                         const std::string& parameter,
+                         const std::string& hf_name) {
+  const auto width = layer < options.layers ? options.width : options.decoder.width;
+  const auto dense = hf_name + "DenseReluDense.";
+  if (options.is_gated) {
+    builder.linear(parameter + "up", dense + "wi_0", {options.dim, width, false});
+    builder.linear(parameter + "up", dense + "wi_1", {options.dim, width, false, width});
+  } else {
+    builder.linear(parameter + "up", dense + "wi", {options.dim, width, false});
+  }
+  builder.linear(parameter + "down", dense + "wo", {width, options.dim, false});
+}
+
+void add_stack(WeightMapBuilder& builder,
+               const ModelOptions& options,
+               bool is_decoder,
+               FeedForwardTensors add_feed_forward) {
   const int64_t layers = is_decoder ? options.decoder.layers : options.layers;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    add_t5_layer(builder, options, is_decoder, layer);
+    add_t5_layer(builder, options, is_decoder, layer, add_feed_forward);
   }
   builder.norm(str_cat(t5_stack_of(is_decoder), "norm"),
                str_cat(side_of(is_decoder), "final_layer_norm"), options.dim, false);
 }
 
-std::vector<StoredTensor> t5_tensors(const ModelOptions& options) {
+std::vector<StoredTensor> t5_tensors(const ModelOptions& options,
+                                     FeedForwardTensors add_feed_forward) {
   WeightMapBuilder builder;
   builder.table("embeddings.word", "shared", {options.vocabulary, options.dim});
-  add_stack(builder, options, false);
+  add_stack(builder, options, false, add_feed_forward);
   if (!head_of(options).is_bare) {
-    add_stack(builder, options, true);
+    add_stack(builder, options, true, add_feed_forward);
   }
   if (generates(options) && !options.tie_word_embeddings) {
     builder.table("head", "lm_head", {options.vocabulary, options.dim}, Part::kHead);
@@ -327,16 +312,49 @@ Initializer t5_initial(const std::string& parameter, const ModelOptions& options
 
 }  // namespace
 
-FamilyDefinition t5() {
-  auto made = encoder_decoder_definition({NormPlacement::kPre, "t5", "", "T5"});
+namespace t5_family {
+
+ModelOptions defaults() {
+  ModelOptions options;
+  options.dim = 512;
+  options.layers = 6;
+  options.heads = 8;
+  options.width = 2048;
+  options.length =
+      512;  // relative positions have no limit; the training length of published models
+  options.type_vocab_size = 0;
+  options.activation = Activation::kRelu;
+  options.norm_placement = NormPlacement::kPre;
+  options.norm_epsilon = 1e-6;
+  options.init_std = 1;  // initializer_factor
+  options.pad_id = 0;
+  options.eos_id = 1;
+  options.biases.attention = false;
+  options.biases.feed_forward = false;
+  options.biases.norm = false;
+  options.activation_dropout = 0.1;
+  auto& decoder = options.decoder;
+  options.head_dim = 64;
+  decoder.layers = 6;
+  decoder.heads = 8;
+  decoder.width = 2048;
+  decoder.has_embedding_norm = false;
+  decoder.scale_decoder_outputs = true;
+  decoder.decoder_start_id = 0;
+  return options;
+}
+
+FamilyDefinition definition(const HfNames& hf_names, FeedForwardTensors add_feed_forward) {
+  auto made = encoder_decoder_definition(hf_names);
   made.heads = {{Head::kConditional, "ForConditionalGeneration"}, {Head::kNone, "EncoderModel"}};
-  made.defaults = t5_defaults;
-  made.presets = t5_presets;
+  made.defaults = defaults;
   made.read_keys = read_t5_keys;
   made.read_json = read_t5_json;
   made.write_json = write_t5_json;
   made.infer_from_weights = infer_from_weights;
-  made.tensors = t5_tensors;
+  made.tensors = [add_feed_forward](const auto& options) {
+    return t5_tensors(options, add_feed_forward);
+  };
   made.name_aliases = t5_spellings;
   made.is_ignorable = is_t5_harmless;
   made.initializer = t5_initial;
@@ -352,10 +370,16 @@ FamilyDefinition t5() {
   return made;
 }
 
+}  // namespace t5_family
+
+FamilyDefinition t5() {
+  auto made = t5_family::definition({NormPlacement::kPre, "t5", "", "T5"}, add_t5_feed_forward);
+  made.presets = t5_presets;
+  return made;
+}
+
 FamilyDefinition mt5() {
-  auto made = t5();
-  made.name = "mt5";
-  made.hf_names = {{NormPlacement::kPre, "mt5", "", "MT5"}};
+  auto made = t5_family::definition({NormPlacement::kPre, "mt5", "", "MT5"}, add_t5_feed_forward);
   made.defaults = mt5_defaults;
   made.presets = mt5_presets;
   made.read_json = read_mt5_json;

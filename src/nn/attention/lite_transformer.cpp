@@ -148,16 +148,10 @@ AttentionMaker read_lite_transformer_attention(config::Section& section) {
       "convolution", own.convolution,
       {{"light", Convolution::kLight}, {"dynamic", Convolution::kDynamic}},
       {.help = "light: a learned kernel. dynamic: each token predicts its kernel."});
-  section.read("kernel_size", own.kernel,
-               {.help = "Kernel size of the convolution; odd.",
-                .unit = "tokens",
-                .range = config::between(1, 1023)});
+  read_kernel_size(section, own.kernel);
   section.read(
       "kernel_heads", own.kernel_heads,
       {.help = "Kernels, each for a part of the features.", .range = config::between(1, 1 << 16)});
-  if (own.kernel % 2 == 0) {
-    section.fail("kernel_size", str_cat("found ", own.kernel, ", allowed are odd numbers"));
-  }
   return [own, section](const AttentionOptions& options) {
     const auto split = static_cast<int64_t>(own.attention_share * static_cast<double>(options.dim));
     if (split % (2 * options.heads) != 0) {

@@ -138,7 +138,9 @@ class NystromCore : public AttentionCore {
 
   /// (N, H K): each feature of a head convolved over time with the head's kernel, zero outside.
   at::Tensor convolved_values(const CoreInput& input) const {
-    const auto value = separated(input, options_).value;
+    auto unrotated = input;  // only the values are read
+    unrotated.rotary = at::Tensor();
+    const auto value = separated(unrotated, options_).value;
     const auto radius = own_.convolution / 2;
     const SpacedRows rows(input.queries, radius, radius, value.device());
     const auto by_head = value.unflatten(1, {key_heads(options_), -1})

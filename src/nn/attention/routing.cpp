@@ -75,10 +75,11 @@ class RoutingAttention : public BucketedAttention {
     if (!centroids_.defined()) {
       return result;
     }
-    const auto nearest = similarities(key, context).argmax(2).cpu().contiguous();  // (H', l)
+    const auto cosines = similarities(key, context);
     if (!options().is_causal && length <= chunk(length)) {
       return result;
     }
+    const auto nearest = cosines.argmax(2).cpu().contiguous();  // (H', l)
     const auto* const values = nearest.data_ptr<int64_t>();
     for (int64_t head = own_.local_heads; head < options().heads; ++head) {
       for (int64_t i = 0; i < length; ++i) {
@@ -226,7 +227,8 @@ AttentionMaker read_routing_attention(config::Section& section) {
   section.read("loose_causal", own.is_loosely_causal,
                {.help = "Allows assign: top in a causal model, though later tokens change which "
                         "clusters an earlier one belongs to. Such a model cannot generate."});
-  return [own, local_heads, section](const AttentionOptions& options) mutable {
+  return [given = own, local_heads, section](const AttentionOptions& options) {
+    auto own = given;
     own.local_heads = local_heads.value_or(options.heads / 2);
     if (own.local_heads > options.heads) {
       section.fail("local_heads", str_cat("found ", own.local_heads, ", allowed are 0 to the ",

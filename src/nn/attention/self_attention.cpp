@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/to_device.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
+#include "nn/attention/segment_memory.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::nn {
@@ -43,6 +45,7 @@ SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentio
   if (options.distance_scores) {
     distances_ = register_module("distances", DistanceProjection(options));
   }
+  TORCH_CHECK(parts.memory == 0 || options.is_causal, "a memory is for causal attention");
   if (parts.key_reducer != nullptr) {
     TORCH_CHECK(!options.is_causal, "reduced keys contain later tokens: not for causal attention");
     TORCH_CHECK(parts.value_reducer != nullptr, "keys are reduced, but not values");
@@ -82,6 +85,21 @@ at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const Forward
                               context);
 }
 
+at::Tensor SelfAttention::attend_with_memory(const at::Tensor& x, const ForwardContext& context) {
+  const auto continued = behind_memory(x, parts_.memory, options_.layer, context);
+  const auto& layout = continued.layout;
+  const auto rows =
+      separate_rows(qkv_->forward(continued.rows, context),
+                    angles_.table(layout.position_limit, x.device()), layout.positions, options_);
+  const auto places = kernels::to_device(continued.places, x.device());
+  return parts_.core->forward(
+      {.rows = {.query = rows.query.index_select(0, places), .key = rows.key, .value = rows.value},
+       .queries = context.layout,
+       .keys = layout,
+       .rng_key = rng_key(context)},
+      context);
+}
+
 at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardContext& context) {
   const auto own =
       separate_rows(qkv, rotary_table(context, qkv.device()), context.layout.positions, options_);
@@ -97,6 +115,9 @@ at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardCon
 }
 
 at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& context) {
+  if (parts_.memory > 0 && context.carried_state != nullptr && !context.streams.empty()) {
+    return attend_with_memory(x, context);
+  }
   const auto qkv = qkv_->forward(x, context);
   if (context.decoding_state != nullptr && !parts_.core->keeps_decoding_state()) {
     return attend_with_cache(qkv, context);
@@ -119,7 +140,7 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const ForwardContext& con
 
 bool SelfAttention::is_position_independent() const {
   return options_.rotary.theta == 0 && !distances_ && parts_.key_reducer == nullptr &&
-         parts_.core->is_position_independent();
+         parts_.memory == 0 && parts_.core->is_position_independent();
 }
 
 at::Tensor SelfAttention::attend_selected(const at::Tensor& x,

@@ -17,6 +17,8 @@ struct SelfAttentionParts {
   /// be the same, and must give the same layout.
   std::shared_ptr<SequenceReducer> key_reducer = nullptr;
   std::shared_ptr<SequenceReducer> value_reducer = nullptr;
+  /// Tokens of earlier sequences of its stream that a sequence sees as well, in causal models.
+  int64_t memory = 0;
 };
 
 /// Linear layers of a width: query, key and value side by side; the output.
@@ -47,7 +49,7 @@ class SelfAttention : public Attention {
                               const ForwardContext& context,
                               const RowSelection& selection) override;
   bool adds_positions() const override {
-    return parts_.key_reducer == nullptr && parts_.core->adds_positions();
+    return parts_.key_reducer == nullptr && reaches_memory() && parts_.core->adds_positions();
   }
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override;
 
@@ -60,12 +62,19 @@ class SelfAttention : public Attention {
                              const RowSelection& selection);
   /// attend() with the keys and values of earlier passes.
   at::Tensor attend_with_cache(const at::Tensor& qkv, const ForwardContext& context);
+  /// attend() with the last tokens of earlier steps.
+  at::Tensor attend_with_memory(const at::Tensor& x, const ForwardContext& context);
   /// attend() with fewer keys and values.
   at::Tensor attend_reduced(const at::Tensor& qkv, const ForwardContext& context);
   at::Tensor rotary_table(const ForwardContext& context, const at::Device& device);
   kernels::RngKey rng_key(const ForwardContext& context) const;
   kernels::DistanceVectors distance_vectors(const ForwardContext& context);
   bool is_position_independent() const;
+  /// Whether the positions of the options hold for the memory, too: biases and vectors of distances
+  /// end with the sequence.
+  bool reaches_memory() const {
+    return parts_.memory == 0 || (!options_.has_distance_bias && !options_.distance_scores);
+  }
 
   AttentionOptions options_;
   SelfAttentionParts parts_;
