@@ -24,6 +24,7 @@ enum class RandomPurpose : uint32_t {
   kNoise = 14,       // noise tokens of a sampled softmax
   kPattern = 15,     // random blocks of an attention pattern
   kFeatures = 16,    // random features and hashes of attention
+  kLayerDrop = 17,   // layers that a step leaves out
 };
 
 /// One block of Philox4x32 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as 1,

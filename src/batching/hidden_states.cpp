@@ -42,6 +42,7 @@ at::Tensor states_with_source(models::Model& model,
   auto encoder_context = context;
   encoder_context.layout = kernels::Layout::from_offsets(batch.source_offsets, device);
   encoder_context.first_row = context.first_source_row;
+  encoder_context.earlier_lengths = context.earlier_source_lengths;
   const nn::EncoderStates encoder_states{
       .states = model.encode({.ids = kernels::to_device(batch.source_ids, device), .patches = {}},
                              encoder_context),
@@ -83,7 +84,15 @@ at::Tensor tag_logits(models::Model& model,
 
 at::Tensor zero_loss(const at::Tensor& x) { return x.slice(0, 0, 0).sum().to(at::kFloat); }
 
+void add_lengths(const std::vector<int64_t>& offsets, std::vector<int64_t>& lengths) {
+  for (std::size_t b = 1; b < offsets.size(); ++b) {
+    lengths.push_back(offsets[b] - offsets[b - 1]);
+  }
+}
+
 void advance_offsets(const data::Batch& batch, nn::ForwardContext& context) {
+  add_lengths(batch.offsets, *context.earlier_lengths);
+  add_lengths(batch.source_offsets, context.earlier_source_lengths);
   context.first_row += batch.tokens();
   context.first_sequence += batch.sequences();
   context.first_target += static_cast<int64_t>(batch.target_rows.size());

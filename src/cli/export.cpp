@@ -9,9 +9,11 @@
 #include "base/string_util.h"
 #include "cli/commands.h"
 #include "cli/model_output.h"
+#include "cli/shared_options.h"
 #include "data/tokenizer.h"
 #include "models/config/family.h"
 #include "models/directory.h"
+#include "models/layer_pruning.h"
 #include "models/ngram/arpa.h"
 #include "train/optimizer/lora_run.h"
 
@@ -45,9 +47,23 @@ models::LoadedModel load_complete(const std::string& source) {
   return loaded;
 }
 
+/// Applies --layers and --decoder-layers.
+void prune(const Arguments& arguments, models::LoadedModel& loaded) {
+  const auto& options = loaded.model->options();
+  if (arguments.has("decoder-layers") && options.decoder.layers == 0) {
+    throw UsageError(str_cat("weft export: --decoder-layers is for encoder-decoders, found ",
+                             models::architecture_of(options)));
+  }
+  const auto layers = read_layers(arguments, "layers", options.layers);
+  const auto decoder_layers = read_layers(arguments, "decoder-layers", options.decoder.layers);
+  if (!layers.empty() || !decoder_layers.empty()) {
+    loaded.model = models::prune_layers(*loaded.model, layers, decoder_layers);
+  }
+}
+
 /// Writes an n-gram model as one text file.
 void export_arpa(const Arguments& arguments) {
-  for (const auto* option : {"dtype", "check", "adapter"}) {
+  for (const auto* option : {"dtype", "check", "adapter", "layers", "decoder-layers"}) {
     if (arguments.has(option)) {
       throw UsageError(str_cat("weft export: --format arpa: omit --", option));
     }
@@ -73,12 +89,15 @@ void export_arpa(const Arguments& arguments) {
 
 int run_export(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--adapter]\n"
-                "       weft export MODEL --output FILE --format arpa",
+      {.usage =
+           "weft export MODEL --output DIR [--dtype fp32|bf16|fp16] [--check] [--layers LIST]\n"
+           "       weft export MODEL --output DIR --adapter\n"
+           "       weft export MODEL --output FILE --format arpa",
        .description =
            "Writes a model directory without training state: config.json, model.safetensors and "
            "tokenizer. MODEL is a run directory, a checkpoint or a Hugging Face directory.",
        .examples = {"weft export runs/quickstart/spam --output spam-model --dtype bf16 --check",
+                    "weft export runs/layerdrop --output shallow --layers 0,2,4,6",
                     "weft export runs/lora --output spam-adapter --adapter",
                     "weft export runs/ngram --output model.arpa --format arpa"}},
       1, 1);
@@ -86,6 +105,9 @@ int run_export(std::vector<std::string> raw) {
       .value("format", "FORMAT",
              "safetensors (default), or arpa: one file with an n-gram model, for KenLM and SRILM")
       .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16")
+      .value("layers", "LIST",
+             "Keep only these layers, as in 0,2,4 or 0-3; of encoder-decoders those of the encoder")
+      .value("decoder-layers", "LIST", "The same for the decoder of encoder-decoders")
       .flag("check", "Load the exported model and compare all tensors and the outputs")
       .flag("adapter", "For runs with LoRA: export only the adapter, in fp32 and PEFT format");
   if (!arguments.parse(raw)) {
@@ -99,16 +121,19 @@ int run_export(std::vector<std::string> raw) {
   const auto dtype = read_dtype(arguments);
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
-    if (arguments.has("dtype") || arguments.has("check")) {
-      throw UsageError(
-          "weft export: --adapter copies the adapter unchanged: omit --dtype and --check");
+    for (const auto* option : {"dtype", "check", "layers", "decoder-layers"}) {
+      if (arguments.has(option)) {
+        throw UsageError(
+            str_cat("weft export: --adapter copies the adapter unchanged: omit --", option));
+      }
     }
     export_adapter(source, output);
     log::info(str_cat("[export] adapter of ", source, " -> ", output));
     std::cout << output << "\n";
     return 0;
   }
-  const auto loaded = load_complete(source);
+  auto loaded = load_complete(source);
+  prune(arguments, loaded);
   std::string checked;
   write_directory(output, [&](const std::string& working) {
     copy_auxiliary_files(source, working, *loaded.model);

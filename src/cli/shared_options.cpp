@@ -1,6 +1,10 @@
 #include "cli/shared_options.h"
 
+#include <set>
+#include <string_view>
+
 #include "base/string_util.h"
+#include "models/config/layer_type_keys.h"
 #include "train/run/device.h"
 
 namespace weft::cli {
@@ -21,6 +25,34 @@ c10::Device read_device(const Arguments& arguments) {
                                                {{"auto", train::DeviceChoice::kAuto},
                                                 {"cpu", train::DeviceChoice::kCpu},
                                                 {"cuda", train::DeviceChoice::kCuda}}));
+}
+
+std::vector<int64_t> read_layers(const Arguments& arguments,
+                                 const std::string& option,
+                                 int64_t layers) {
+  std::set<int64_t> chosen;
+  if (!arguments.has(option)) {
+    return {};
+  }
+  const auto list = arguments.get(option);
+  for (const std::string_view word : split(list, ',')) {
+    auto range = models::parse_layer_range(word);
+    if (word == "all") {
+      range = {0, layers - 1};
+    } else if (word == "last") {
+      range = {layers - 1, layers - 1};
+    }
+    if (!range || range->second >= layers) {
+      throw UsageError(
+          str_cat("--", option, ": '", word,
+                  "' is not a layer, allowed is all, last, or layer numbers from 0 to ", layers - 1,
+                  ", comma-separated"));
+    }
+    for (auto layer = range->first; layer <= range->second; ++layer) {
+      chosen.insert(layer);
+    }
+  }
+  return {chosen.begin(), chosen.end()};
 }
 
 std::optional<int64_t> read_threads(const Arguments& arguments) {

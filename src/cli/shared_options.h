@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <c10/core/Device.h>
 
@@ -12,6 +14,12 @@ namespace weft::cli {
 
 /// `--device auto|cpu|cuda`, default auto. Throws UsageError, UserError if there is no such device.
 c10::Device read_device(const Arguments& arguments);
+
+/// The layers of a list such as `0,2,last`, `0-3,8` or `all`, in increasing order; empty if the
+/// option is not given. Throws UsageError for layers that a model of `layers` layers does not have.
+std::vector<int64_t> read_layers(const Arguments& arguments,
+                                 const std::string& option,
+                                 int64_t layers);
 
 /// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);

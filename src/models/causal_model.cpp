@@ -43,6 +43,7 @@ nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t la
 
 nn::StackOptions causal_stack_of(const ModelOptions& options) {
   nn::StackOptions stack;
+  stack.stochastic_depth = options.stochastic_depth;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     const bool has_window = options.window.size > 0 && layer >= options.window.first_layer;
     stack.layers.push_back({.attention = causal_attention_of(options, layer),

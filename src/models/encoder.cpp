@@ -61,6 +61,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
 nn::StackOptions encoder_stack_of(const ModelOptions& options) {
   nn::StackOptions stack;
   stack.layer_groups = options.layer_groups;
+  stack.stochastic_depth = options.stochastic_depth;
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }

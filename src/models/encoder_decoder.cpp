@@ -72,6 +72,7 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   if (options.norm_placement == NormPlacement::kPre) {
     stack.norm = block.norm;
   }
+  stack.stochastic_depth = options.stochastic_depth;
   stack.first_layer = is_decoder ? options.layers : 0;
   stack.positions =
       make_positions(options, {.heads = block.attention.heads, .is_causal = is_decoder});

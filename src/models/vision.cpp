@@ -42,7 +42,7 @@ nn::StackOptions vision_stack_of(const ModelOptions& options) {
                                .norm_placement = NormPlacement::kPre,
                                .dropout = options.dropout};
   return with_layer_types({.layers = std::vector(static_cast<std::size_t>(options.layers), layer),
-                           .drop_path_rate = options.vision.drop_path_rate,
+                           .stochastic_depth = options.stochastic_depth,
                            .norm = norm},
                           options.layer_types);
 }

@@ -48,7 +48,7 @@ class SublayerBlock : public Block {
     const auto stream = run(0, last, x, context);
     const auto selected_context = selection.select(context);
     const auto& step = steps_[last];
-    const auto branch = selected_branch_of(step, stream, context, selection);
+    const auto branch = selected_branch_of(step, stream, context, selection, selected_context);
     return run(last + 1, steps_.size(),
                add_branch(step, selection.select(stream), branch, selected_context),
                selected_context);
@@ -63,6 +63,7 @@ class SublayerBlock : public Block {
     bool replaces_stream = false;
     double dropout = 0;  // on the output
     uint32_t output_site = 0;
+    double drop_path_rate = 0;
     uint32_t drop_path_site = 0;
   };
 
@@ -72,19 +73,37 @@ class SublayerBlock : public Block {
     return !has_norm_behind_sum() && step.norm ? step.norm->forward(x) : x;
   }
 
+  /// What is added to the stream, before dropout.
   at::Tensor branch_of(const Step& step, const at::Tensor& x, const ForwardContext& context) const {
+    const auto kept = sequences_not_dropped(step.drop_path_rate, step.drop_path_site, context);
+    if (kept && kept->rows.size(0) == 0) {
+      return at::zeros_like(x);
+    }
+    if (kept) {
+      const auto input = normalized(step, kept->select(x));
+      const auto branch = scaled(step, step.sublayer->forward(input, kept->context));
+      return kept->scatter(branch / (1 - step.drop_path_rate), x.size(0));
+    }
     const auto input = normalized(step, x);
     record_attention(step, input, context);
-    return step.sublayer->forward(input, context);
+    return drop_path(scaled(step, step.sublayer->forward(input, context)), step.drop_path_rate,
+                     step.drop_path_site, context);
   }
 
   at::Tensor selected_branch_of(const Step& step,
                                 const at::Tensor& x,
                                 const ForwardContext& context,
-                                const RowSelection& selection) const {
+                                const RowSelection& selection,
+                                const ForwardContext& selected_context) const {
     const auto input = normalized(step, x);
     record_attention(step, input, context);
-    return step.sublayer->forward_selected(input, context, selection);
+    return drop_path(scaled(step, step.sublayer->forward_selected(input, context, selection)),
+                     step.drop_path_rate, step.drop_path_site, selected_context);
+  }
+
+  static at::Tensor scaled(const Step& step, const at::Tensor& branch) {
+    const auto normed = step.output_norm ? step.output_norm->forward(branch) : branch;
+    return step.scale ? step.scale->forward(normed) : normed;
   }
 
   /// The residual sum, and its norm in post-norm blocks.
@@ -95,13 +114,10 @@ class SublayerBlock : public Block {
     if (step.replaces_stream) {
       return branch;
     }
-    const auto normed = step.output_norm ? step.output_norm->forward(branch) : branch;
-    const auto scaled = step.scale ? step.scale->forward(normed) : normed;
-    const Residual residual{
-        .stream = stream,
-        .branch = drop_path(scaled, options_.drop_path_rate, step.drop_path_site, context),
-        .dropout = context.rate(step.dropout),
-        .rng_key = context.rng_key(step.output_site)};
+    const Residual residual{.stream = stream,
+                            .branch = branch,
+                            .dropout = context.rate(step.dropout),
+                            .rng_key = context.rng_key(step.output_site)};
     return has_norm_behind_sum() ? step.norm->add_norm(residual)
                                  : kernels::add_dropout(residual.stream, residual.branch,
                                                         residual.dropout, residual.rng_key);
@@ -158,6 +174,7 @@ class SublayerBlock : public Block {
         .dropout =
             kind->output_dropout != nullptr ? kind->output_dropout(options_) : options_.dropout,
         .output_site = site_id(own.layer, sites.output),
+        .drop_path_rate = kind->replaces_stream ? 0 : options_.drop_path_rate,
         .drop_path_site = site_id(own.layer, sites.drop_path)};
     // In order of computation.
     const auto register_if_made = [&](const std::string& part, const auto& module) {
@@ -206,7 +223,7 @@ class ParallelBlock : public SublayerBlock {
     const auto selected_context = selection.select(context);
     for (const auto& step : steps()) {
       branches.push_back(step.sublayer->mixes_tokens()
-                             ? selected_branch_of(step, x, context, selection)
+                             ? selected_branch_of(step, x, context, selection, selected_context)
                              : branch_of(step, selected, selected_context));
     }
     return add_branches(selected, branches, selected_context);

@@ -26,7 +26,8 @@ struct ComponentDefinition {
   /// Reads the keys of this type and returns the function that makes the part of a layer. Must also
   /// work for a section in documentation mode. Throws config::Error.
   Maker (*read)(config::Section& section) = nullptr;
-  bool carries_state = false;  // from step to step (ForwardContext::carried_state)
+  bool carries_state = false;       // from step to step (ForwardContext::carried_state)
+  bool reads_layer_before = false;  // what it left in this pass (ForwardContext::score_chain)
 };
 
 /// A type as configured.

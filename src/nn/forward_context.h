@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/layout.h"
@@ -39,8 +40,12 @@ struct ForwardContext {
   int64_t layer_shift = 0;  // from the layer whose parameters this one shares
   int64_t first_row = 0;    // tokens and sequences of the step in earlier micro-batches
   int64_t first_sequence = 0;
-  int64_t first_target = 0;        // and loss targets
-  int64_t first_source_row = 0;    // and source tokens
+  int64_t first_target = 0;      // and loss targets
+  int64_t first_source_row = 0;  // and source tokens
+  /// Tokens of the sequences of the step in earlier micro-batches, and of their sources; nullopt:
+  /// the rows are a selection of tokens, of which the lengths are not known.
+  std::optional<std::vector<int64_t>> earlier_lengths = std::vector<int64_t>();
+  std::vector<int64_t> earlier_source_lengths = {};
   bool recomputes_layers = false;  // layers keep only their input for the backward pass
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   const EncoderStates* encoder_states = nullptr;    // for blocks with cross attention

@@ -58,6 +58,7 @@ ForwardContext RowSelection::select(const ForwardContext& context) const {
   auto result = context;
   result.layout = layout;
   result.first_row = first_row;
+  result.earlier_lengths.reset();
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include "base/random.h"
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/auxiliary_losses.h"
@@ -23,9 +24,10 @@ namespace {
 BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   auto block = options.layers[layer];
   const auto last = options.layers.size() - 1;
-  block.drop_path_rate =
-      last == 0 ? options.drop_path_rate
-                : options.drop_path_rate * (static_cast<double>(layer) / static_cast<double>(last));
+  const auto rate = options.stochastic_depth.drop_path_rate;
+  block.drop_path_rate = last == 0 || options.stochastic_depth.is_constant
+                             ? rate
+                             : rate * (static_cast<double>(layer) / static_cast<double>(last));
   block.layer = options.first_layer + static_cast<int64_t>(layer);
   const auto rotary = rotary_of(options.positions, block.attention.is_local);
   block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
@@ -126,7 +128,8 @@ at::Tensor run_block(const Block& block,
 
 }  // namespace
 
-StackImpl::StackImpl(const StackOptions& options) {
+StackImpl::StackImpl(const StackOptions& options)
+    : first_layer_(options.first_layer), layerdrop_(options.stochastic_depth.layerdrop) {
   const auto layers = options.layers.size();
   const auto groups =
       options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
@@ -174,6 +177,13 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
   return result;
 }
 
+bool StackImpl::is_dropped(std::size_t layer, const ForwardContext& context) const {
+  const auto index = static_cast<uint64_t>(first_layer_) + layer;
+  return context.rate(layerdrop_) > 0 &&
+         Random(context.seed, RandomPurpose::kLayerDrop, context.step, index).uniform_double() <
+             layerdrop_;
+}
+
 ForwardContext StackImpl::at_layer(std::size_t layer, const ForwardContext& context) const {
   auto result = context;
   result.layer_shift = shifts_[layer];
@@ -185,6 +195,9 @@ at::Tensor StackImpl::forward_first(std::size_t count,
                                     const ForwardContext& context) const {
   auto stream = ActivationHook::run_hooks("embeddings", x);
   for (std::size_t layer = 0; layer < count; ++layer) {
+    if (is_dropped(layer, context)) {
+      continue;
+    }
     const auto block = blocks_[layer];
     const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
       return block->forward(in, own);
@@ -207,6 +220,9 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   }
   const auto context = with_shared_scores(given, x.device());
   const auto last = blocks_.size() - 1;
+  if (is_dropped(last, context)) {
+    return final_norm(selection.select(forward_first(last, x, context)));
+  }
   const auto block = blocks_[last];
   const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
     return block->forward_selected(in, own, selection);

@@ -9,6 +9,7 @@
 
 #include "nn/block.h"
 #include "nn/position/position.h"
+#include "nn/stochastic_depth.h"
 
 namespace weft::nn {
 
@@ -21,7 +22,7 @@ struct StackOptions {
                                // repeated in their order (arXiv:1807.03819)
   int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after
                                // those of its encoder
-  double drop_path_rate = 0;   // of the last layer, lower in earlier ones
+  StochasticDepth stochastic_depth = {};
   std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
@@ -42,6 +43,8 @@ class StackImpl : public torch::nn::Module {
   /// distance table, and the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   at::Tensor final_norm(const at::Tensor& stream) const;
+  /// Whether training leaves the layer out in this step.
+  bool is_dropped(std::size_t layer, const ForwardContext& context) const;
   /// The context of a layer.
   ForwardContext at_layer(std::size_t layer, const ForwardContext& context) const;
   /// Output of the first `count` blocks.
@@ -51,6 +54,8 @@ class StackImpl : public torch::nn::Module {
 
   std::vector<std::shared_ptr<Block>> blocks_;  // of each layer
   std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer
+  int64_t first_layer_;
+  double layerdrop_;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
   std::shared_ptr<Norm> norm_;                    // null in post-norm stacks

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/drop_path.h"
 #include "nn/row_selection.h"
 #include "support/context.h"
 #include "support/tensors.h"
@@ -65,39 +64,6 @@ TEST(PatchEmbeddings, MixedSizesAreAsEachAlone) {
     first += count;
     row += count + 1;
   }
-}
-
-TEST(DropPath, DropsWholeSequencesAndKeepsTheMean) {
-  constexpr int64_t kSequences = 4000;
-  std::vector<int64_t> offsets;
-  for (int64_t b = 0; b <= kSequences; ++b) {
-    offsets.push_back(3 * b);
-  }
-  auto context = test::context_of(offsets);
-  const auto branch = at::ones({3 * kSequences, 2});
-  EXPECT_TRUE(drop_path(branch, 0.25, 9, context).is_same(branch));
-  context.is_training = true;
-  EXPECT_TRUE(drop_path(branch, 0, 9, context).is_same(branch));
-  const auto dropped = drop_path(branch, 0.25, 9, context).view({kSequences, 6});
-  EXPECT_TRUE(dropped.eq(dropped.select(1, 0).unsqueeze(1)).all().item<bool>());
-  EXPECT_NEAR(dropped.eq(0).to(at::kDouble).mean().item<double>(), 0.25, 0.02);
-  EXPECT_NEAR(dropped.max().item<double>(), 1 / 0.75, 1e-6);
-  const auto first_tokens = RowSelection::first_tokens(context).select(context);
-  const auto by_sequence = drop_path(at::ones({kSequences, 2}), 0.25, 9, first_tokens);
-  EXPECT_TRUE(test::near(by_sequence.select(1, 0), dropped.select(1, 0), 0));
-  EXPECT_FALSE(drop_path(branch, 0.25, 10, context).view({kSequences, 6}).equal(dropped));
-}
-
-/// A batch split in two uses the same random numbers as the whole.
-TEST(DropPath, DoesNotDependOnMicroBatches) {
-  auto context = test::context_of({0, 2, 5, 6, 8});
-  context.is_training = true;
-  const auto whole = drop_path(at::ones({8, 1}), 0.5, 3, context);
-  auto second = test::context_of({0, 1, 3});
-  second.is_training = true;
-  second.first_sequence = 2;
-  second.first_row = 5;
-  EXPECT_TRUE(drop_path(at::ones({3, 1}), 0.5, 3, second).equal(whole.narrow(0, 5, 3)));
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
   options.top_k = arguments.integer("top-k", 5, 1, 1000);
   options.language = arguments.get("language", "");
   if (arguments.has("attention")) {
-    options.attention_layers = read_layers(arguments.get("attention"), model.options().layers);
+    options.attention_layers = read_layers(arguments, "attention", model.options().layers);
     inference::check_attention_layers(model, options.attention_layers);
   }
   if (models::head_of(model.options()).classifies_tokens) {

@@ -24,9 +24,6 @@ formats::Json prediction_json(const inference::Prediction& prediction,
                               const models::ModelOptions& model,
                               const objectives::DecisionThreshold& decision);
 
-/// Layers selected by `all`, `last` or `0,3` in a model with `layers` layers. Throws UsageError.
-std::vector<int64_t> read_layers(const std::string& words, int64_t layers);
-
 /// Adds `tokens`, for pairs `segments` (0 and 1), and `attention`: by layer number, for each head,
 /// a row of weights for each token, rounded to six significant digits.
 void add_attention(formats::Json& line,

@@ -1,6 +1,3 @@
-#include <charconv>
-#include <set>
-
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "cli/command.h"
@@ -96,28 +93,6 @@ Json prediction_json(const inference::Prediction& prediction,
     line["scores"] = named(prediction.scores, labels);
   }
   return line;
-}
-
-std::vector<int64_t> read_layers(const std::string& words, int64_t layers) {
-  std::set<int64_t> chosen;
-  for (const std::string_view word : split(words, ',')) {
-    int64_t layer = layers - 1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), layer);
-    const bool is_number = error == std::errc() && end == word.data() + word.size();
-    if (word == "all") {
-      for (int64_t each = 0; each < layers; ++each) {
-        chosen.insert(each);
-      }
-    } else if ((is_number || word == "last") && layer >= 0 && layer < layers) {
-      chosen.insert(layer);
-    } else {
-      throw UsageError(
-          str_cat("--attention: '", word,
-                  "' is not a layer, allowed is all, last, or layer numbers from 0 to ", layers - 1,
-                  ", comma-separated"));
-    }
-  }
-  return {chosen.begin(), chosen.end()};
 }
 
 void add_attention(Json& line,

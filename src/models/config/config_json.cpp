@@ -9,6 +9,7 @@
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
+#include "models/config/stochastic_depth_keys.h"
 
 namespace weft::models {
 
@@ -98,6 +99,7 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   if (fields.has(kLayerTypes)) {
     options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
   }
+  read_stochastic_depth(fields, options);
   read_prompt(fields, options);
   read_labels(fields, options);
   return options;
@@ -113,6 +115,7 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   }
   json["dtype"] = torch_name(dtype);
   options.family->write_json(json, options);
+  write_stochastic_depth(json, options);
   write_prompt(json, options);
   write_labels(json, options);
   return json;

@@ -302,15 +302,7 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
   if (options.layer_groups > 0) {
     section.fail("layers", "has no effect with model.type: albert, which has layer_groups");
   }
-  const auto& window = options.window;
-  const auto varies = [](const auto& choices) {
-    return choices.cycle.size() > 1 || !choices.ranges.empty();
-  };
-  if (window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
-      options.scale_attn_by_inverse_layer_idx || varies(types.attention) ||
-      varies(types.feed_forward) || nn::block_orders(types.block).size() > 1 ||
-      std::ranges::any_of(types.sublayers,
-                          [&](const auto& sublayer) { return varies(sublayer.second); })) {
+  if (has_distinct_layer_types(options)) {
     section.fail("layers", "layers that share their parameters cannot have different types");
   }
   types.sharing = sharing;

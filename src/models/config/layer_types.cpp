@@ -9,6 +9,7 @@
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
+#include "models/config/options.h"
 #include "nn/output/output_layer.h"
 #include "nn/sequence_pooling.h"
 #include "nn/stack.h"
@@ -83,6 +84,16 @@ std::string order_in(const std::string& block, const std::string& family_order) 
   return nn::needs_encoder_states(family_order) ? block : nn::without_encoder_states(block);
 }
 
+/// Whether one of the attention types has the property.
+bool has_attention(const LayerTypes& types, bool nn::AttentionDefinition::*property) {
+  const auto has = [&](const nn::AttentionChoice& choice) {
+    return nn::attention_types().at(choice.type).*property;
+  };
+  return std::ranges::any_of(types.attention.cycle, has) ||
+         std::ranges::any_of(types.attention.ranges,
+                             [&](const auto& range) { return has(range.choice); });
+}
+
 }  // namespace
 
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types) {
@@ -124,12 +135,25 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
 }
 
 bool carries_state(const LayerTypes& types) {
-  const auto carries = [](const nn::AttentionChoice& choice) {
-    return nn::attention_types().at(choice.type).carries_state;
+  return nn::carries_state(types.block) ||
+         has_attention(types, &nn::AttentionDefinition::carries_state);
+}
+
+bool has_distinct_layer_types(const ModelOptions& options) {
+  const auto& types = options.layer_types;
+  const auto& window = options.window;
+  const auto varies = [](const auto& choices) {
+    return choices.cycle.size() > 1 || !choices.ranges.empty();
   };
-  return nn::carries_state(types.block) || std::ranges::any_of(types.attention.cycle, carries) ||
-         std::ranges::any_of(types.attention.ranges,
-                             [&](const auto& range) { return carries(range.choice); });
+  return window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
+         options.scale_attn_by_inverse_layer_idx || varies(types.attention) ||
+         varies(types.feed_forward) || nn::block_orders(types.block).size() > 1 ||
+         std::ranges::any_of(types.sublayers,
+                             [&](const auto& sublayer) { return varies(sublayer.second); });
+}
+
+bool reads_layer_before(const LayerTypes& types) {
+  return has_attention(types, &nn::AttentionDefinition::reads_layer_before);
 }
 
 bool has_output_matrix(const LayerTypes& types) {
@@ -198,9 +222,8 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
         component_from_json(fields.at(kNormKey), str_cat(place, ": ", kNormKey), nn::norm_types());
   }
   if (fields.has(kNormPlaceKey)) {
-    auto place = nn::NormPlacement::kSandwich;
-    read_choice_word(fields, kNormPlaceKey, own_norm_places(), place);
-    types.norm_place = place;
+    types.norm_place = nn::NormPlacement::kSandwich;
+    read_choice_word(fields, kNormPlaceKey, own_norm_places(), *types.norm_place);
   }
   if (fields.has(kSharingKey)) {
     const JsonFields sharing(fields.at(kSharingKey), str_cat(place, ": ", kSharingKey));

@@ -33,6 +33,8 @@ class Sublayer;
 
 namespace weft::models {
 
+struct ModelOptions;
+
 /// Choices by layer: for ranges of layers, else cycled over the layers, else none.
 template <class Choice>
 struct PerLayer {
@@ -98,6 +100,12 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
 
 /// Whether layers of these types carry a state from step to step (data.streams).
 bool carries_state(const LayerTypes& types);
+
+/// Whether the layers of a model differ in more than their parameters.
+bool has_distinct_layer_types(const ModelOptions& options);
+
+/// Whether some of them read what the layer before has left in the same pass.
+bool reads_layer_before(const LayerTypes& types);
 
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);

@@ -17,6 +17,7 @@
 #include "nn/position/disentangled.h"
 #include "nn/position/rotary.h"
 #include "nn/position/t5_bias.h"
+#include "nn/stochastic_depth.h"
 
 namespace weft::models {
 
@@ -96,6 +97,8 @@ struct ModelOptions {
   bool is_prefix_lm = false;  // prompt attention is bidirectional (prefix LM)
   double init_cutoff = 0;     // truncates initial values, in standard deviations; 0: no limit
   double initial_factor = 1;  // T5: scales the initial standard deviations
+
+  nn::StochasticDepth stochastic_depth;
 
   LayerTypes layer_types;            // types of layer parts other than the family's
   DecoderOptions decoder;            // encoder-decoders

@@ -90,7 +90,6 @@ struct VisionOptions {
   bool has_class_token = true;
   bool has_distillation_token = false;  // DeiT
   bool qkv_bias = true;
-  double drop_path_rate = 0;  // stochastic depth: of the last layer, lower in earlier ones
 
   int64_t grid() const { return patch_size > 0 ? image_size / patch_size : 0; }  // patches per side
   int64_t patch_width() const { return channels * patch_size * patch_size; }

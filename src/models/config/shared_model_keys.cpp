@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
+#include "models/config/stochastic_depth_keys.h"
 #include "nn/attention/attention.h"
 
 namespace weft::models {
@@ -49,6 +50,7 @@ class Reader {
     read_residual_type(
         section.section("residual", {.help = "The residual connections around the sub-layers."}),
         options_.layer_types);
+    read_stochastic_depth(section, options_);
     norm(section.section("norm", {.help = "The norms of the stack."}));
     models::require_unchanged(section, "attention",
                               base_ == nullptr || options_.layer_types == base_->layer_types);

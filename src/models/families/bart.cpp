@@ -258,6 +258,7 @@ void read_bart_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("attention_dropout", options.attention_dropout, 0.0, 1.0);
   fields.read("activation_dropout", options.activation_dropout, 0.0, 1.0);
+  fields.read("encoder_layerdrop", options.stochastic_depth.layerdrop, 0.0, 1.0);
   fields.read("init_std", options.init_std, 0.0, 100.0);
   fields.read("scale_embedding", options.decoder.scale_embedding);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
@@ -297,8 +298,8 @@ void write_bart_json(Json& json, const ModelOptions& options) {
   if (!is_sinusoidal) {
     json["classifier_dropout"] = options.classifier_dropout.value_or(0.0);
   }
-  json["encoder_layerdrop"] = 0.0;
-  json["decoder_layerdrop"] = 0.0;
+  json["encoder_layerdrop"] = options.stochastic_depth.layerdrop;
+  json["decoder_layerdrop"] = options.stochastic_depth.layerdrop;
   json["is_encoder_decoder"] = true;
   json["use_cache"] = true;
   json["tie_word_embeddings"] = options.tie_word_embeddings;

@@ -131,11 +131,6 @@ void read_vision_keys(config::Section& section, ModelOptions& options, const Mod
        .range = config::between(1, 3)});
   section.read("qkv_bias", vision.qkv_bias,
                {.help = "Bias terms of the query, key and value projections."});
-  section.read("drop_path_rate", vision.drop_path_rate,
-               {.help = "Stochastic depth (drop path, arXiv:1603.09382): probability per image of "
-                        "skipping a sub-layer of the last layer in training; it decreases linearly "
-                        "to 0 at the first layer.",
-                .range = config::half_open(0, 1)});
   if (section.is_documenting()) {
     return;
   }
@@ -189,7 +184,6 @@ void read_vision_json(const JsonFields& fields, ModelOptions& options) {
   read_side(fields, "patch_size", vision.patch_size);
   fields.read("num_channels", vision.channels, 1, 3);
   fields.read("qkv_bias", vision.qkv_bias);
-  fields.read("drop_path_rate", vision.drop_path_rate, 0.0, 1.0);
   if (vision.image_size % vision.patch_size != 0 || vision.grid() > kMostGrid) {
     fields.fail("image_size",
                 str_cat(vision.image_size, " is not a multiple of patch size ", vision.patch_size,
@@ -233,9 +227,6 @@ void write_vision_json(formats::Json& json, const ModelOptions& options) {
   json["pooler_act"] = "tanh";
   json["pooler_output_size"] = options.dim;
   json["qkv_bias"] = vision.qkv_bias;
-  if (vision.drop_path_rate > 0) {
-    json["drop_path_rate"] = vision.drop_path_rate;  // specific to Weft; others ignore it
-  }
 }
 
 /// Names of transformers 5.

@@ -30,7 +30,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"longformer", read_longformer_attention},
           {"talking_heads", read_talking_heads_attention},
           {"gaussian", read_gaussian_attention},
-          {"realformer", read_realformer_attention},
+          {.name = "realformer", .read = read_realformer_attention, .reads_layer_before = true},
           {"synthesizer", read_synthesizer_attention},
           {"linformer", read_linformer_attention},
           {"nystrom", read_nystrom_attention},
@@ -43,7 +43,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"clustered", read_clustered_attention},
           {"informer", read_informer_attention},
           {"lite_transformer", read_lite_transformer_attention},
-          {"transformer_xl", read_transformer_xl_attention, /*carries_state=*/true},
+          {.name = "transformer_xl", .read = read_transformer_xl_attention, .carries_state = true},
           {"scored", read_scored_attention},
       });
   return registry;

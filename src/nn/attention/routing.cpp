@@ -228,22 +228,22 @@ AttentionMaker read_routing_attention(config::Section& section) {
                {.help = "Allows assign: top in a causal model, though later tokens change which "
                         "clusters an earlier one belongs to. Such a model cannot generate."});
   return [given = own, local_heads, section](const AttentionOptions& options) {
-    auto own = given;
-    own.local_heads = local_heads.value_or(options.heads / 2);
-    if (own.local_heads > options.heads) {
-      section.fail("local_heads", str_cat("found ", own.local_heads, ", allowed are 0 to the ",
+    auto routing = given;
+    routing.local_heads = local_heads.value_or(options.heads / 2);
+    if (routing.local_heads > options.heads) {
+      section.fail("local_heads", str_cat("found ", routing.local_heads, ", allowed are 0 to the ",
                                           options.heads, " heads"));
     }
-    if (!own.window) {
+    if (!routing.window) {
       require_fixed_pattern(section, "window", pattern_options(options));
     }
-    if (options.is_causal && own.assign == Assignment::kTop && !own.is_loosely_causal) {
+    if (options.is_causal && routing.assign == Assignment::kTop && !routing.is_loosely_causal) {
       section.fail("assign",
                    "found 'top' in a causal model, where later tokens change the clusters of "
                    "earlier ones; allowed is 'nearest', or loose_causal: true");
     }
     require_own_keys(section, options, "routing");
-    return std::make_shared<RoutingAttention>(options, own);
+    return std::make_shared<RoutingAttention>(options, routing);
   };
 }
 

@@ -19,12 +19,25 @@ std::atomic<int64_t> peak{0};
 std::atomic<int64_t> allocations{0};
 std::atomic<int64_t> allocated{0};
 std::atomic<int64_t> largest_live{std::numeric_limits<int64_t>::max()};  // the limit
+std::atomic<int64_t> trackers{0};                                        // made so far
+
+struct Block {
+  c10::DataPtr data;
+  int64_t size = 0;
+  int64_t tracker = 0;  // only blocks of the present one are in `live`
+
+  void uncount() const {
+    if (tracker == trackers) {
+      live -= size;
+    }
+  }
+};
 
 /// Blocks of the underlying allocator by address. They are not kept in the context of a DataPtr,
 /// because some of LibTorch's code requires that context and memory are the same pointer.
 struct Blocks {
   std::mutex mutex;
-  std::unordered_map<void*, std::pair<c10::DataPtr, int64_t>> by_address;
+  std::unordered_map<void*, Block> by_address;
 };
 
 Blocks& blocks() {
@@ -71,12 +84,12 @@ class CountingAllocator : public c10::Allocator {
     const std::lock_guard lock(blocks().mutex);
     auto& by_address = blocks().by_address;
     if (const auto freed = by_address.find(given.get()); freed != by_address.end()) {
-      live -= freed->second.second;
-      freed->second.first.release_context();
+      freed->second.uncount();
+      freed->second.data.release_context();
       by_address.erase(freed);
     }
     void* const memory = given.get();
-    by_address.emplace(memory, std::pair(std::move(given), size));
+    by_address.emplace(memory, Block{std::move(given), size, trackers});
   }
 };
 
@@ -96,14 +109,15 @@ void release(void* memory) {
     counting_allocator().underlying->raw_deallocate(memory);
     return;
   }
-  live -= block.mapped().second;
+  block.mapped().uncount();
 }
 
 }  // namespace
 
 AllocationTracker::AllocationTracker(int64_t limit) {
-  constexpr auto kNone = std::numeric_limits<int64_t>::max();
-  largest_live = limit < kNone - live ? live + limit : kNone;
+  ++trackers;
+  live = 0;
+  largest_live = limit;
   counting_allocator().underlying = c10::GetCPUAllocator();
   c10::SetCPUAllocator(&counting_allocator());
   reset();

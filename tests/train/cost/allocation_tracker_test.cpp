@@ -29,6 +29,19 @@ TEST(AllocationTracker, EnduresThatAnotherAllocatorFrees) {
   }
 }
 
+TEST(AllocationTracker, IgnoresTensorsOfAnEarlierTracker) {
+  at::Tensor survivor;
+  {
+    const AllocationTracker before;
+    survivor = at::empty({1000}, at::kFloat);
+  }
+  const AllocationTracker memory;
+  EXPECT_EQ(memory.counts().live, 0);
+  const auto kept = at::empty({10}, at::kFloat);
+  survivor.reset();
+  EXPECT_EQ(memory.counts().live, 40);
+}
+
 TEST(AllocationTracker, CountsAllocationsAndTheirEnd) {
   at::Tensor survivor;
   {
