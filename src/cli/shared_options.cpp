@@ -62,6 +62,12 @@ std::optional<int64_t> read_threads(const Arguments& arguments) {
   return arguments.integer("threads", 1, 1, 1024);
 }
 
+void declare_early_exit(Arguments& arguments) {
+  arguments.value("early-exit", "RULE",
+                  "Rule of a model with early exits, in place of its own: "
+                  "'{type: entropy, threshold: 0.3}' or '{type: patience, patience: 2}'");
+}
+
 void declare_inference(Arguments& arguments) {
   arguments.group("Performance")
       .value("threads", "N", "Number of CPU threads (default: all cores)")

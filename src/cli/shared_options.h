@@ -24,6 +24,9 @@ std::vector<int64_t> read_layers(const Arguments& arguments,
 /// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);
 
+/// Declares `--early-exit`, for models::replace_exit_rule.
+void declare_early_exit(Arguments& arguments);
+
 /// Declares `--threads`, `--precision`, `--int8` and `--device`, shared by the inference commands.
 void declare_inference(Arguments& arguments);
 

@@ -111,12 +111,19 @@ class BatchPredictor {
   void operator()(const data::Batch& batch) {
     auto device_batch = batching::to_device(batch, model_.device());
     nn::AttentionRecorder recorder(options_.attention_layers);
-    device_batch.context.attention_recorder = &recorder;
+    if (!options_.attention_layers.empty()) {
+      device_batch.context.attention_recorder = &recorder;
+    }
+    std::vector<int64_t> layers;
+    device_batch.context.exit_layers = &layers;
     const auto& head = models::head_of(model_.options());
     const auto output = head.classifies_sequences
                             ? model_.classify(device_batch.input, device_batch.context)  // (B, C)
                             : model_.hidden(device_batch.input, device_batch.context);   // (N, D)
     keep_attention(attention_maps(recorder, batch), batch);
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      result(batch, i).layers = layers[i];
+    }
     if (head.classifies_sequences) {
       sequences(output, batch);
     }

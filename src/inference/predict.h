@@ -33,6 +33,7 @@ struct Prediction {
   std::vector<double> values;  // regression: one or several
   std::vector<std::vector<MaskPrediction>>
       mask_predictions;        // for each mask token of the text, best first
+  int64_t layers = 0;          // that it needed, with early exits; else 0
   bool was_truncated = false;  // the text was longer than the model's limit
   AttentionMap attention;      // if layers were requested
 };

@@ -36,7 +36,7 @@ std::set<Part> optional_parts(const ModelOptions& wanted, const ModelOptions& st
   if (wanted.head != stored.head) {
     return {Part::kPooler, Part::kHead};
   }
-  if (head_outputs(wanted) != head_outputs(stored)) {
+  if (head_outputs(wanted) != head_outputs(stored) || (wanted.early_exit && !stored.early_exit)) {
     return {Part::kHead};
   }
   if (head_of(wanted).is_bare) {

@@ -120,6 +120,9 @@ void Encoder::register_head() {
     pooling_ =
         register_module("pooling", pooling->make({.dim = options_.dim, .heads = options_.heads}));
   }
+  if (head.classifies_sequences && options_.early_exit) {
+    early_exits_ = register_module("early_exits", EarlyExits(options_));
+  }
   if (head.predicts_next_sentence) {
     next_sentence_ = register_module(
         "next_sentence", nn::Linear(nn::LinearOptions{options_.dim, head.fixed_outputs}));
@@ -170,11 +173,26 @@ at::Tensor Encoder::next_sentence_logits(const at::Tensor& pooled) {
 }
 
 at::Tensor Encoder::logits_of(const at::Tensor& rows, const nn::ForwardContext& context) {
-  const bool uses_pooler = pooler_ && capabilities_of(options_.family).classifier_uses_pooler;
-  return classification_head_->forward(
-      uses_pooler ? pooler_->forward(rows) : rows, context.rate(classifier_dropout(options_)),
-      context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)),
-      context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHeadInner)));
+  return classify_rows(options_, pooler_, classification_head_, rows, context);
+}
+
+ExitPath Encoder::exit_path() {
+  return {
+      .stack = *layers_,
+      .rows =
+          [this](const at::Tensor& hidden, const nn::ForwardContext& context) {
+            return pooling_ != nullptr
+                       ? pooling_->forward(layers_->final_norm(hidden), context)
+                       : layers_->final_norm(nn::first_tokens(hidden, context.layout));
+          },
+      .classify = [this](const at::Tensor& rows,
+                         const nn::ForwardContext& context) { return logits_of(rows, context); }};
+}
+
+std::vector<WeightedLogits> Encoder::training_logits(const TextInput& input,
+                                                     const nn::ForwardContext& context) {
+  return early_exits_ ? early_exits_->all_logits(exit_path(), embedded(input, context), context)
+                      : Model::training_logits(input, context);
 }
 
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
@@ -186,6 +204,9 @@ at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardCont
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
+  if (early_exits_ && context.attention_recorder == nullptr) {
+    return early_exits_->classify(exit_path(), embedded(input, context), context);
+  }
   if (!head_of(options_).classifies_sequences || pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "models/early_exit.h"
 #include "models/heads.h"
 #include "models/model.h"
 #include "nn/embeddings.h"
@@ -31,6 +32,8 @@ class Encoder : public Model {
   at::Tensor next_sentence_logits(const at::Tensor& pooled) override;
   at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
   at::Tensor classify(const TextInput& input, const nn::ForwardContext& context) override;
+  std::vector<WeightedLogits> training_logits(const TextInput& input,
+                                              const nn::ForwardContext& context) override;
   at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 
  private:
@@ -39,6 +42,7 @@ class Encoder : public Model {
   at::Tensor embedded(const TextInput& input, const nn::ForwardContext& context);
   /// Classifies sequence representations: (B, D) -> (B, C).
   at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
+  ExitPath exit_path();
 
   ModelOptions options_;
   nn::Embeddings embeddings_{nullptr};
@@ -48,6 +52,7 @@ class Encoder : public Model {
   nn::Pooler pooler_{nullptr};                       // only where the head reads it
   MlmHead mlm_head_{nullptr};                        // "head" that predicts tokens
   ClassificationHead classification_head_{nullptr};  // "head" of those that classify
+  EarlyExits early_exits_{nullptr};
   nn::Linear next_sentence_{nullptr};
 };
 

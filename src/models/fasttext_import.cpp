@@ -17,7 +17,7 @@ namespace {
 
 using formats::FastTextLoss;
 
-at::Tensor tensor_of(const formats::FloatMatrix& matrix) {
+at::Tensor tensor_of_matrix(const formats::FloatMatrix& matrix) {
   return at::from_blob(const_cast<float*>(matrix.values.data()),  // never written to
                        {matrix.rows, matrix.columns}, at::kFloat);
 }
@@ -73,13 +73,14 @@ std::shared_ptr<FastText> fasttext_model(const formats::FastTextFile& file) {
   auto model = std::make_shared<FastText>(options_of(file));
   const at::NoGradGuard no_grad;
   auto parameters = model->named_parameters();
-  parameters["words"].copy_(tensor_of(file.input));
+  parameters["words"].copy_(tensor_of_matrix(file.input));
   if (!model->options().layer_types.output) {
-    parameters["output"].copy_(tensor_of(file.output));
+    parameters["output"].copy_(tensor_of_matrix(file.output));
     return model;
   }
   const auto inner = file.output.rows - 1;
-  parameters["output_layer.weight"].copy_(tensor_of(file.output).narrow(0, 0, inner).flip(0));
+  parameters["output_layer.weight"].copy_(
+      tensor_of_matrix(file.output).narrow(0, 0, inner).flip(0));
   parameters["output_layer.bias"].zero_();
   model->named_buffers()["output_layer.children"].copy_(fasttext_tree(file.labels));
   model->finish_loading();

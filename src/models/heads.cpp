@@ -94,4 +94,16 @@ at::Tensor ClassificationHeadImpl::forward(const at::Tensor& rows,
   return output_->forward(features);
 }
 
+at::Tensor classify_rows(const ModelOptions& options,
+                         nn::Pooler pooler,
+                         ClassificationHead head,
+                         const at::Tensor& rows,
+                         const nn::ForwardContext& context) {
+  const bool uses_pooler = pooler && capabilities_of(options.family).classifier_uses_pooler;
+  return head->forward(uses_pooler ? pooler->forward(rows) : rows,
+                       context.rate(classifier_dropout(options)),
+                       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHead)),
+                       context.sequence_rng_key(nn::site_id(nn::DropoutSite::kHeadInner)));
+}
+
 }  // namespace weft::models

@@ -10,6 +10,7 @@
 #include "nn/forward_context.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/pooling.h"
 
 namespace weft::models {
 
@@ -52,5 +53,13 @@ class ClassificationHeadImpl : public torch::nn::Module {
   nn::Linear output_{nullptr};
 };
 TORCH_MODULE(ClassificationHead);
+
+/// Classifies sequence representations with a head, and before it the pooler where the family has
+/// one: (B, D) -> (B, C). `pooler` may be null.
+at::Tensor classify_rows(const ModelOptions& options,
+                         nn::Pooler pooler,
+                         ClassificationHead head,
+                         const at::Tensor& rows,
+                         const nn::ForwardContext& context);
 
 }  // namespace weft::models

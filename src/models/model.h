@@ -48,6 +48,12 @@ struct TrainingSequences {
   std::function<std::string(int64_t)> token = {};  // the text of a token
 };
 
+/// Logits of one classifier, and the weight of its loss in training.
+struct WeightedLogits {
+  at::Tensor logits;  // (B, C)
+  double weight = 1;
+};
+
 /// A model of any family: a backbone with one head. Objectives call the functions that its head
 /// supports; the others throw. Parameters are registered in order of computation; their names
 /// appear in the training state.
@@ -124,6 +130,12 @@ class Model : public torch::nn::Module {
   virtual std::vector<at::Tensor> classifier_logits(const TextInput& input,
                                                     const nn::ForwardContext& context) {
     return {classify(input, context)};
+  }
+  /// Logits of all classifiers that a training loss is computed from; the weights add up to 1.
+  /// Several with early exits, where `classify` uses the first one that is sure.
+  virtual std::vector<WeightedLogits> training_logits(const TextInput& input,
+                                                      const nn::ForwardContext& context) {
+    return {{classify(input, context)}};
   }
   /// (N, C): classes of tokens, start and end of a span, or whether it was replaced (C = 1)
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);

@@ -50,6 +50,7 @@ struct ForwardContext {
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   const EncoderStates* encoder_states = nullptr;    // for blocks with cross attention
   DecodingState* decoding_state = nullptr;      // of generation: what earlier passes have computed
+  std::vector<int64_t>* exit_layers = nullptr;  // receives the layers that each sequence needed
   AuxiliaryLosses* auxiliary_losses = nullptr;  // receives losses of layers, if set
   CarriedState* carried_state = nullptr;        // continues from step to step, if set
   std::vector<int64_t> streams = {};            // stream of each sequence; empty: none continues

@@ -190,20 +190,25 @@ ForwardContext StackImpl::at_layer(std::size_t layer, const ForwardContext& cont
   return result;
 }
 
+at::Tensor StackImpl::forward_layer(std::size_t layer,
+                                    const at::Tensor& x,
+                                    const ForwardContext& shared) {
+  if (is_dropped(layer, shared)) {
+    return x;
+  }
+  const auto block = blocks_[layer];
+  const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
+    return block->forward(in, own);
+  };
+  return ActivationHook::run_hooks(layer, run_block(*block, run, x, at_layer(layer, shared)));
+}
+
 at::Tensor StackImpl::forward_first(std::size_t count,
                                     const at::Tensor& x,
-                                    const ForwardContext& context) const {
+                                    const ForwardContext& context) {
   auto stream = ActivationHook::run_hooks("embeddings", x);
   for (std::size_t layer = 0; layer < count; ++layer) {
-    if (is_dropped(layer, context)) {
-      continue;
-    }
-    const auto block = blocks_[layer];
-    const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
-      return block->forward(in, own);
-    };
-    const auto own = at_layer(layer, context);
-    stream = ActivationHook::run_hooks(layer, run_block(*block, run, stream, own));
+    stream = forward_layer(layer, stream, context);
   }
   return stream;
 }

@@ -33,24 +33,29 @@ class StackImpl : public torch::nn::Module {
   explicit StackImpl(const StackOptions& options);
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context);  // (N, D) -> (N, D)
+
+  /// The parts of forward(), for callers that need the states between the layers.
+
+  /// The context with what the attention of all layers shares: the distance biases, added up, the
+  /// distance table, and the scores that a layer leaves to the next.
+  ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
+  /// Output of one layer. `shared`: a context with the shared scores.
+  at::Tensor forward_layer(std::size_t layer, const at::Tensor& x, const ForwardContext& shared);
+  /// The norm behind the last layer, if there is one.
+  at::Tensor final_norm(const at::Tensor& stream) const;
+
   /// Only the selected rows of forward(); the last block skips the others. (N, D) -> (M, D)
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection);
 
  private:
-  /// The context with what the attention of all layers shares: the distance biases, added up, the
-  /// distance table, and the scores that a layer leaves to the next.
-  ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
-  at::Tensor final_norm(const at::Tensor& stream) const;
   /// Whether training leaves the layer out in this step.
   bool is_dropped(std::size_t layer, const ForwardContext& context) const;
   /// The context of a layer.
   ForwardContext at_layer(std::size_t layer, const ForwardContext& context) const;
   /// Output of the first `count` blocks.
-  at::Tensor forward_first(std::size_t count,
-                           const at::Tensor& x,
-                           const ForwardContext& context) const;
+  at::Tensor forward_first(std::size_t count, const at::Tensor& x, const ForwardContext& context);
 
   std::vector<std::shared_ptr<Block>> blocks_;  // of each layer
   std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer

@@ -62,6 +62,7 @@ class RegressEvaluation : public PredictionEvaluation {
     metrics["loss"] = metrics.at("mse");
     metrics["combined_score"] =
         (metrics.at("pearson") + metrics.at("spearmanr")) / 2;  // as in GLUE for STS-B
+    add_layers(rows, metrics);
     return metrics::with_eval_prefix(metrics);
   }
 

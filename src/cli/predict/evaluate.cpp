@@ -106,6 +106,7 @@ void declare_evaluate(Arguments& arguments) {
       .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
       .group("Performance")
       .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)");
+  declare_early_exit(arguments);
   declare_inference(arguments);
   declare_generated_texts(arguments);
 }
@@ -141,6 +142,7 @@ int run_evaluate(std::vector<std::string> raw) {
   settings.needs_example_results = arguments.has("hardest");
   settings.needs_pairs = wants_generated_texts(arguments);
   settings.language = arguments.get("language", "");
+  settings.early_exit = arguments.get("early-exit", "");
   const auto limit = arguments.integer("hardest-limit", 100, 1, int64_t{1} << 32);
   if (arguments.has("hardest-limit") && !arguments.has("hardest")) {
     throw UsageError("weft evaluate: --hardest-limit needs --hardest FILE");

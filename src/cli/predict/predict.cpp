@@ -15,6 +15,7 @@
 #include "data/tokenizer.h"
 #include "formats/table_reader.h"
 #include "inference/predict.h"
+#include "models/config/early_exit_keys.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
@@ -34,9 +35,10 @@ struct LoadedModel {
   std::shared_ptr<models::Model> model;
 };
 
-LoadedModel load_trained(const std::string& path, const models::InferenceOptions& inference) {
-  const auto directory = models::model_directory(path);
-  const auto options = models::read_model_config(directory);
+LoadedModel load_trained(const Arguments& arguments) {
+  const auto directory = models::model_directory(arguments.positional()[0]);
+  auto options = models::read_model_config(directory);
+  models::replace_exit_rule(arguments.get("early-exit", ""), "--early-exit", options);
   inference::require_text_head(options);
   auto tokenizer = data::load_tokenizer(directory);
   auto loaded = models::load_model(directory, options, 0);
@@ -44,7 +46,7 @@ LoadedModel load_trained(const std::string& path, const models::InferenceOptions
     throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
                                  " is missing: the model has no trained head"));
   }
-  models::prepare_for_inference(*loaded.model, inference);
+  models::prepare_for_inference(*loaded.model, read_inference(arguments));
   return {directory, std::move(tokenizer), std::move(loaded.model)};
 }
 
@@ -212,6 +214,7 @@ void declare_predict(Arguments& arguments) {
       .value("attention", "LAYERS",
              "Add \"tokens\" and the attention weights of these layers, per head, to each line: "
              "all, last, or layer numbers from 0 (0,3)");
+  declare_early_exit(arguments);
   declare_inference(arguments);
 }
 
@@ -243,7 +246,7 @@ int run_predict(std::vector<std::string> raw) {
     return 0;
   }
   const auto group = join_ranks(arguments, raw);
-  const auto loaded = load_trained(arguments.positional()[0], read_inference(arguments));
+  const auto loaded = load_trained(arguments);
   const auto input = input_of(arguments, models::reads_images(loaded.model->options()), *group);
   const auto predictor = predictor_of(arguments, loaded, *input);
   std::optional<AnswerWriter> writer;

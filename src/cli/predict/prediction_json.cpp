@@ -92,6 +92,9 @@ Json prediction_json(const inference::Prediction& prediction,
     line["score"] = prediction.scores[best];
     line["scores"] = named(prediction.scores, labels);
   }
+  if (prediction.layers > 0) {
+    line["layers"] = prediction.layers;
+  }
   return line;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/string_util.h"
+#include "models/config/early_exit_keys.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
@@ -100,6 +101,7 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
     options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
   }
   read_stochastic_depth(fields, options);
+  read_early_exit(fields, options);
   read_prompt(fields, options);
   read_labels(fields, options);
   return options;
@@ -116,6 +118,7 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   json["dtype"] = torch_name(dtype);
   options.family->write_json(json, options);
   write_stochastic_depth(json, options);
+  write_early_exit(json, options);
   write_prompt(json, options);
   write_labels(json, options);
   return json;

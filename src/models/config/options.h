@@ -99,6 +99,7 @@ struct ModelOptions {
   double initial_factor = 1;  // T5: scales the initial standard deviations
 
   nn::StochasticDepth stochastic_depth;
+  std::optional<EarlyExitOptions> early_exit = {};  // of encoders that classify sequences
 
   LayerTypes layer_types;            // types of layer parts other than the family's
   DecoderOptions decoder;            // encoder-decoders

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "nn/exit_rule.h"
+
 /// Options of the parts of a layer, whose defaults are BERT's behaviour, and of kinds of models.
 namespace weft::models {
 
@@ -80,6 +82,12 @@ struct DecoderOptions {
   int64_t forced_eos_id = -1;     // last token that it must generate at the maximum length
 
   bool operator==(const DecoderOptions&) const = default;
+};
+
+/// Classifiers behind all layers (models/early_exit.h).
+struct EarlyExitOptions {
+  nn::ExitRuleChoice rule;
+  bool weights_by_depth = true;  // of the classifiers' losses; else equal
 };
 
 /// Options of image models (arXiv:2010.11929, arXiv:2012.12877).

@@ -1,7 +1,5 @@
 #include "models/config/stochastic_depth_keys.h"
 
-#include <cmath>
-
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
 
@@ -9,7 +7,6 @@ namespace weft::models {
 
 namespace {
 
-const double kMost = std::nextafter(1.0, 0.0);
 constexpr auto kRateKey = "drop_path_rate";
 constexpr auto kScheduleKey = "drop_path_schedule";
 constexpr auto kLayerdropKey = "layerdrop";
@@ -52,9 +49,9 @@ void read_stochastic_depth(config::Section& model, ModelOptions& options) {
 
 void read_stochastic_depth(const JsonFields& fields, ModelOptions& options) {
   auto& own = options.stochastic_depth;
-  fields.read(kRateKey, own.drop_path_rate, 0.0, kMost);
+  fields.read(kRateKey, own.drop_path_rate, 0.0, 1.0);
   read_choice_word(fields, kScheduleKey, schedules(), own.is_constant);
-  fields.read(kLayerdropKey, own.layerdrop, 0.0, kMost);
+  fields.read(kLayerdropKey, own.layerdrop, 0.0, 1.0);
 }
 
 void write_stochastic_depth(formats::Json& json, const ModelOptions& options) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/string_util.h"
+#include "models/config/early_exit_keys.h"
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
@@ -86,6 +87,7 @@ void read_languages(config::Section& section, XlmOptions& xlm) {
 void read_xlm_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& xlm = options.xlm;
   read_shared_model_keys(section, options, base, {.pooling = "cls", .has_sinusoids = true});
+  read_early_exit(section, options);
   check_stack(section, options);
   read_languages(section, xlm);
   section.read("embed_init_std", xlm.embedding_init_std,

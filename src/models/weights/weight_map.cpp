@@ -17,10 +17,13 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
+constexpr std::string_view kEarlyExits = "early_exits.";
+
 /// Pooling and output layers belong to a head, which a model that starts from one with another head
 /// does not find.
 bool is_of_head(const std::string& parameter) {
-  return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.");
+  return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.") ||
+         parameter.starts_with(kEarlyExits);
 }
 
 /// Elements of each parameter that the tensors contain.
@@ -56,6 +59,12 @@ std::vector<StoredTensor> weight_map(const ModelOptions& options) {
   auto tensors = options.family->tensors(options);
   if (!options.layer_types.empty()) {
     replace_layer_tensors(tensors, options);
+  } else if (options.early_exit) {
+    for (auto& tensor : tensors_by_name(*options.family->make(options), is_of_head)) {
+      if (tensor.parameter.starts_with(kEarlyExits)) {
+        tensors.push_back(std::move(tensor));
+      }
+    }
   }
   return tensors;
 }

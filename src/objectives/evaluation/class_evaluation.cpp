@@ -36,6 +36,7 @@ class ClassificationEvaluation : public PredictionEvaluation {
     if (tuned_by()) {
       metrics["threshold"] = scored.threshold;
     }
+    add_layers(scored.rows, metrics);
     return metrics::with_eval_prefix(metrics);
   }
 

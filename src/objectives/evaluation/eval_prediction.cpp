@@ -42,8 +42,11 @@ at::Tensor target_values(const data::Batch& batch, const at::Tensor& outputs) {
 void PredictionEvaluation::add(models::Model& model,
                                const data::Batch& batch,
                                const nn::ForwardContext& context) {
+  std::vector<int64_t> layers;
+  auto own = context;
+  own.exit_layers = &layers;
   const auto outputs =
-      sequence_outputs(model, batch, context).detach().to(at::kFloat).cpu().contiguous();  // (B, C)
+      sequence_outputs(model, batch, own).detach().to(at::kFloat).cpu().contiguous();  // (B, C)
   if (!batch.values.empty()) {
     check_values(batch, outputs.size(1));
   }
@@ -60,8 +63,19 @@ void PredictionEvaluation::add(models::Model& model,
     rows[i].label = batch.labels[i];
     rows[i].values = {values, values + width};
     rows[i].outputs = {begin, begin + outputs.size(1)};
+    rows[i].layers = layers.empty() ? 0 : layers[i];
   }
   add_records(std::move(rows));
+}
+
+void PredictionEvaluation::add_layers(const std::vector<EvalPrediction>& rows,
+                                      std::map<std::string, double>& metrics) {
+  const auto sum =
+      std::accumulate(rows.begin(), rows.end(), int64_t{0},
+                      [](int64_t total, const auto& row) { return total + row.layers; });
+  if (sum > 0) {
+    metrics["layers"] = static_cast<double>(sum) / static_cast<double>(rows.size());
+  }
 }
 
 std::vector<double> softmax_of(const std::vector<float>& logits) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,9 +30,12 @@ struct EvalPrediction {
   int64_t label = 0;
   std::vector<double> values = {};  // target numbers, or 1 and 0 per class
   std::vector<float> outputs = {};  // of the head
+  int64_t layers = 0;               // that they needed, with early exits; else 0
 
-  static constexpr auto kFields =
-      std::tuple(&EvalPrediction::label, &EvalPrediction::values, &EvalPrediction::outputs);
+  static constexpr auto kFields = std::tuple(&EvalPrediction::label,
+                                             &EvalPrediction::values,
+                                             &EvalPrediction::outputs,
+                                             &EvalPrediction::layers);
 };
 
 /// Evaluation of a sequence-level head: collects its outputs.
@@ -46,6 +50,9 @@ class PredictionEvaluation : public RecordEvaluation<EvalPrediction> {
 
  protected:
   std::vector<EvalPrediction> rows() const { return records().in_item_order(); }
+  /// Adds `layers`, the mean over the rows, if the model has early exits.
+  static void add_layers(const std::vector<EvalPrediction>& rows,
+                         std::map<std::string, double>& metrics);
   int64_t outputs() const { return static_cast<int64_t>(labels().size()); }
   /// Name of the class or number; `LABEL_0` if the model has none.
   const std::string& label_name(int64_t index) const {

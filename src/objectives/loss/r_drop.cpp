@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "base/random.h"
+#include "batching/device_batch.h"
 #include "objectives/evaluation/eval_prediction.h"
 
 namespace weft::objectives {
@@ -29,6 +30,24 @@ at::Tensor bernoulli_kl(const at::Tensor& first, const at::Tensor& second) {
   return (at::sigmoid(p) - at::sigmoid(q)) * (p - q) / 2;
 }
 
+namespace {
+
+std::vector<models::WeightedLogits> training_outputs(models::Model& model,
+                                                     const data::Batch& batch,
+                                                     const nn::ForwardContext& context) {
+  return context.is_training
+             ? model.training_logits(
+                   batching::input_to_device(batch, context.layout.positions.device()), context)
+             : std::vector<models::WeightedLogits>{{sequence_outputs(model, batch, context)}};
+}
+
+void add_weighted(at::Tensor& total, double weight, const at::Tensor& value) {
+  const auto weighted = weight == 1 ? value : weight * value;
+  total = total.defined() ? total + weighted : weighted;
+}
+
+}  // namespace
+
 at::Tensor r_drop_loss(
     models::Model& model,
     const data::Batch& batch,
@@ -36,13 +55,22 @@ at::Tensor r_drop_loss(
     double alpha,
     const std::function<at::Tensor(const at::Tensor&)>& loss,
     const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& divergence) {
-  const auto first = sequence_outputs(model, batch, context);
-  const auto own = loss(first);
+  const auto first = training_outputs(model, batch, context);
+  at::Tensor total;
   if (alpha == 0 || !context.is_training) {
-    return own;
+    for (const auto& classifier : first) {
+      add_weighted(total, classifier.weight, loss(classifier.logits));
+    }
+    return total;
   }
-  const auto second = sequence_outputs(model, batch, second_dropout_context(context));
-  return (own + loss(second)) / 2 + alpha * divergence(first, second);
+  const auto second = training_outputs(model, batch, second_dropout_context(context));
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto& logits = first[i].logits;
+    const auto& again = second[i].logits;
+    add_weighted(total, first[i].weight,
+                 (loss(logits) + loss(again)) / 2 + alpha * divergence(logits, again));
+  }
+  return total;
 }
 
 }  // namespace weft::objectives

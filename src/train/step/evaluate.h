@@ -23,6 +23,7 @@ struct EvaluationSettings {
   bool needs_example_results = false;  // reject objectives without per-example results
   bool needs_pairs = false;            // reject objectives that are not source-target
   std::string language = {};           // of the texts, for multilingual models
+  std::string early_exit = {};         // in place of the model's rule (models::replace_exit_rule)
   /// Evaluate these rows of the training data, as the run recorded them, instead of files.
   std::optional<data::SplitPart> split = std::nullopt;
   ProcessGroup* group = &single_process();  // whose ranks each evaluate a part

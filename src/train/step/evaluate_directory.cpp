@@ -17,6 +17,7 @@
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "formats/table_reader.h"
+#include "models/config/early_exit_keys.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
@@ -228,7 +229,8 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
                                                 const EvaluationSettings& settings,
                                                 const std::vector<std::string>& overrides) {
   const auto directory = models::model_directory(model);
-  const auto options = models::read_model_config(directory);
+  auto options = models::read_model_config(directory);
+  models::replace_exit_rule(settings.early_exit, "--early-exit", options);
   if (!settings.language.empty()) {
     batching::check_language(options, settings.language);
   }
