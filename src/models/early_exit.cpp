@@ -7,6 +7,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/to_device.h"
+#include "models/config/family.h"
 #include "models/config/heads.h"
 #include "nn/sequence_selection.h"
 

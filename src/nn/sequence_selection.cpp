@@ -4,46 +4,13 @@
 #include <utility>
 
 #include <ATen/Functions.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/to_device.h"
+#include "nn/distinct_rows.h"
 
 namespace weft::nn {
 
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::tensor_list;
-
-at::Tensor scattered(const at::Tensor& x, const at::Tensor& rows, int64_t tokens) {
-  return at::zeros({tokens, x.size(1)}, x.options()).index_copy_(0, rows, x);
-}
-
-/// Rows that are all different: LibTorch's own gradient would add them up one by one.
-struct SelectRows : torch::autograd::Function<SelectRows> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& rows) {
-    context->save_for_backward({rows});
-    context->saved_data["tokens"] = x.size(0);
-    return x.index_select(0, rows);
-  }
-  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
-    const auto rows = context->get_saved_variables()[0];
-    return {scattered(gradients[0], rows, context->saved_data["tokens"].toInt()), {}};
-  }
-};
-
-struct ScatterRows : torch::autograd::Function<ScatterRows> {
-  static at::Tensor forward(AutogradContext* context,
-                            const at::Tensor& x,
-                            const at::Tensor& rows,
-                            int64_t tokens) {
-    context->save_for_backward({rows});
-    return scattered(x, rows, tokens);
-  }
-  static tensor_list backward(AutogradContext* context, const tensor_list& gradients) {
-    return {gradients[0].index_select(0, context->get_saved_variables()[0]), {}, {}};
-  }
-};
 
 struct SelectedLayout {
   kernels::Layout layout;
@@ -91,7 +58,7 @@ SequenceSelection SequenceSelection::of(const std::vector<int64_t>& sequences,
   if (context.encoder_states != nullptr) {
     auto source = select_layout(context.encoder_states->layout, sequences);
     result.encoder_states = std::make_shared<const EncoderStates>(
-        EncoderStates{.states = SelectRows::apply(context.encoder_states->states, source.rows),
+        EncoderStates{.states = select_distinct_rows(context.encoder_states->states, source.rows),
                       .layout = std::move(source.layout)});
     result.context.encoder_states = result.encoder_states.get();
   }
@@ -99,11 +66,11 @@ SequenceSelection SequenceSelection::of(const std::vector<int64_t>& sequences,
 }
 
 at::Tensor SequenceSelection::select(const at::Tensor& x) const {
-  return SelectRows::apply(x, rows);
+  return select_distinct_rows(x, rows);
 }
 
 at::Tensor SequenceSelection::scatter(const at::Tensor& selected, int64_t tokens) const {
-  return ScatterRows::apply(selected, rows, tokens);
+  return scatter_distinct_rows(selected, rows, tokens);
 }
 
 }  // namespace weft::nn

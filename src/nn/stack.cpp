@@ -49,6 +49,11 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   return block;
 }
 
+bool has_dropout(const BlockOptions& block) {
+  return block.dropout > 0 || block.attention.dropout > 0 || block.cross_attention.dropout > 0 ||
+         block.feed_forward.dropout > 0 || block.feed_forward_dropout.value_or(0) > 0;
+}
+
 /// Runs the block again in the backward pass. Tensors computed elsewhere that the block reads are
 /// passed as inputs too, so that they get gradients.
 at::Tensor recompute_block(const Block& block,
@@ -129,7 +134,9 @@ at::Tensor run_block(const Block& block,
 }  // namespace
 
 StackImpl::StackImpl(const StackOptions& options)
-    : first_layer_(options.first_layer), layerdrop_(options.stochastic_depth.layerdrop) {
+    : first_layer_(options.first_layer),
+      layerdrop_(options.stochastic_depth.layerdrop),
+      has_dropout_(std::ranges::any_of(options.layers, has_dropout)) {
   const auto layers = options.layers.size();
   const auto groups =
       options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
@@ -155,6 +162,14 @@ StackImpl::StackImpl(const StackOptions& options)
     if (position->bias != nullptr) {
       biases_.push_back(register_module(numbered("relative_bias", biases_.size()), position->bias));
     }
+  }
+  if (options.step_embedding) {
+    step_embedding_ = register_module(
+        "step_embedding", StepEmbedding(*options.step_embedding, static_cast<int64_t>(layers),
+                                        options.layers.front().dim()));
+  }
+  if (options.halting) {
+    halting_ = register_module("halting", Halting(options.layers.front().dim(), *options.halting));
   }
   if (options.norm) {
     norm_ = register_module("norm", make_norm(*options.norm));
@@ -200,7 +215,43 @@ at::Tensor StackImpl::forward_layer(std::size_t layer,
   const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
     return block->forward(in, own);
   };
-  return ActivationHook::run_hooks(layer, run_block(*block, run, x, at_layer(layer, shared)));
+  return ActivationHook::run_hooks(
+      layer, run_block(*block, run, layer_input(layer, x, shared), at_layer(layer, shared)));
+}
+
+at::Tensor StackImpl::forward_layer_selected(std::size_t layer,
+                                             const at::Tensor& x,
+                                             const ForwardContext& shared,
+                                             const RowSelection& selection) {
+  if (is_dropped(layer, shared)) {
+    return selection.select(x);
+  }
+  const auto block = blocks_[layer];
+  const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
+    return block->forward_selected(in, own, selection);
+  };
+  return ActivationHook::run_hooks(
+      layer, run_block(*block, run, layer_input(layer, x, shared), at_layer(layer, shared)));
+}
+
+at::Tensor StackImpl::layer_input(std::size_t layer,
+                                  const at::Tensor& x,
+                                  const ForwardContext& context) {
+  return step_embedding_ ? step_embedding_->forward(x, layer, context) : x;
+}
+
+// Dropout is keyed by token only if all tokens are computed. Ranks that share the layers'
+// parameters must run the same layers, and a KV cache needs all of them.
+at::Tensor StackImpl::forward_halting(const at::Tensor& x, const ForwardContext& shared) {
+  const bool runs_all = shared.decoding_state != nullptr || BlockHook::current() != nullptr;
+  const bool drops = shared.is_training && has_dropout_;
+  return halting_->forward(
+      x, shared,
+      {.layers = blocks_.size(), .skips_tokens = !runs_all && !drops, .skips_layers = !runs_all},
+      [&](std::size_t layer, const at::Tensor& states, const RowSelection* selection) {
+        return selection == nullptr ? forward_layer(layer, states, shared)
+                                    : forward_layer_selected(layer, states, shared, *selection);
+      });
 }
 
 at::Tensor StackImpl::forward_first(std::size_t count,
@@ -214,27 +265,21 @@ at::Tensor StackImpl::forward_first(std::size_t count,
 }
 
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
-  return final_norm(forward_first(blocks_.size(), x, with_shared_scores(given, x.device())));
+  const auto shared = with_shared_scores(given, x.device());
+  return final_norm(halting_ ? forward_halting(x, shared)
+                             : forward_first(blocks_.size(), x, shared));
 }
 
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
                                        const ForwardContext& given,
                                        const RowSelection& selection) {
-  if (blocks_.empty() || selection.index.size(0) == 0) {
+  if (blocks_.empty() || halting_ || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
   const auto context = with_shared_scores(given, x.device());
   const auto last = blocks_.size() - 1;
-  if (is_dropped(last, context)) {
-    return final_norm(selection.select(forward_first(last, x, context)));
-  }
-  const auto block = blocks_[last];
-  const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
-    return block->forward_selected(in, own, selection);
-  };
-  const auto stream =
-      run_block(*block, run, forward_first(last, x, context), at_layer(last, context));
-  return final_norm(ActivationHook::run_hooks(last, stream));
+  return final_norm(
+      forward_layer_selected(last, forward_first(last, x, context), context, selection));
 }
 
 at::Tensor StackImpl::final_norm(const at::Tensor& stream) const {

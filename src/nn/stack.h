@@ -8,7 +8,9 @@
 #include <torch/nn/module.h>
 
 #include "nn/block.h"
+#include "nn/halting.h"
 #include "nn/position/position.h"
+#include "nn/step_embedding.h"
 #include "nn/stochastic_depth.h"
 
 namespace weft::nn {
@@ -23,6 +25,8 @@ struct StackOptions {
   int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after
                                // those of its encoder
   StochasticDepth stochastic_depth = {};
+  std::optional<HaltingOptions> halting = {};  // tokens need different numbers of layers
+  std::optional<StepEmbeddingType> step_embedding = {};
   std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
@@ -50,6 +54,14 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
+  /// The selected rows of the output of one layer, (M, D).
+  at::Tensor forward_layer_selected(std::size_t layer,
+                                    const at::Tensor& x,
+                                    const ForwardContext& shared,
+                                    const RowSelection& selection);
+  /// Output of all layers with adaptive computation time.
+  at::Tensor forward_halting(const at::Tensor& x, const ForwardContext& shared);
+  at::Tensor layer_input(std::size_t layer, const at::Tensor& x, const ForwardContext& context);
   /// Whether training leaves the layer out in this step.
   bool is_dropped(std::size_t layer, const ForwardContext& context) const;
   /// The context of a layer.
@@ -61,9 +73,12 @@ class StackImpl : public torch::nn::Module {
   std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer
   int64_t first_layer_;
   double layerdrop_;
+  bool has_dropout_;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
-  std::shared_ptr<Norm> norm_;                    // null in post-norm stacks
+  StepEmbedding step_embedding_{nullptr};
+  Halting halting_{nullptr};
+  std::shared_ptr<Norm> norm_;  // null in post-norm stacks
 };
 TORCH_MODULE(Stack);
 

@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
     Families,
     StochasticDepth,
     testing::Values("bert", "deberta-v2", "modernbert", "gpt2", "gpt_neox", "llama", "t5", "bart"),
-    [](const auto& info) {
-      std::string name = info.param;
+    [](const auto& test) {
+      std::string name = test.param;
       std::erase_if(name, [](char c) { return c == '-' || c == '_'; });
       return name;
     });

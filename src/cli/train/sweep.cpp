@@ -63,11 +63,14 @@ void declare_sweep(Arguments& arguments) {
       .value("test", "FILE",
              "With --seeds, --folds or a grid: also evaluate each run's best model on this file; "
              "may be repeated")
+      .value("halving", "FACTOR",
+             "Successive halving over the settings of a grid: all are trained for a part of the "
+             "duration, the best 1/FACTOR of them FACTOR times as long, and so on; 2 halves")
       .flag("json", "With --seeds, --folds or a grid: print JSON instead of the table");
 }
 
 bool asks_for_sweep(const Arguments& arguments) {
-  return arguments.has("seeds") || arguments.has("folds");
+  return arguments.has("seeds") || arguments.has("folds") || arguments.has("halving");
 }
 
 std::vector<int64_t> read_seeds(std::string_view word, int64_t first) {
@@ -101,7 +104,8 @@ int run_sweep(const Arguments& arguments, const std::vector<std::string>& overri
                               .seeds = {},
                               .folds = arguments.integer("folds", 0, 2, kMaxRuns),
                               .tests = arguments.all("test"),
-                              .resume = resume_of(arguments.get("resume", "auto"))};
+                              .resume = resume_of(arguments.get("resume", "auto")),
+                              .halving = arguments.integer("halving", 0, 2, kMaxRuns)};
   if (arguments.has("seeds")) {
     const auto config = train::read_run_config(config::Document::load(file, overrides));
     request.seeds = read_seeds(arguments.get("seeds"), config.run.seed);

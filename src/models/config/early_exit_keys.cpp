@@ -51,6 +51,9 @@ void read_early_exit(Section& model, ModelOptions& options) {
     }
     own.reset();
   } else {
+    if (options.layer_types.halting) {
+      section.fail("type", "is not possible with halting");
+    }
     if (!own || section.has("type")) {  // else that of init_from
       own = EarlyExitOptions{.rule = nn::read_component(section, nn::exit_rules().at(type))};
     }

@@ -9,7 +9,9 @@
 
 #include "formats/json.h"
 #include "nn/component.h"
+#include "nn/halting.h"
 #include "nn/norm_place.h"
+#include "nn/step_embedding.h"
 
 namespace weft::nn {
 class Attention;
@@ -83,6 +85,8 @@ struct LayerTypes {
   std::optional<nn::ComponentChoice<nn::Norm, nn::NormOptions>> norm;
   std::optional<nn::NormPlacement> norm_place;  // sandwich or none
   std::optional<LayerSharing> sharing;
+  std::optional<nn::HaltingOptions> halting;
+  std::optional<nn::StepEmbeddingType> step_embedding;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
   /// Of sequence classifiers.
@@ -90,7 +94,8 @@ struct LayerTypes {
 
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
-           !norm && !norm_place && !sharing && !residual && !output && !pooling;
+           !norm && !norm_place && !sharing && !halting && !step_embedding && !residual &&
+           !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -111,8 +116,8 @@ bool reads_layer_before(const LayerTypes& types);
 bool has_output_matrix(const LayerTypes& types);
 
 /// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `sharing`,
-/// `residual`, `output`, `classifier_pooling` and those of the sub-layers in config.json; absent
-/// for empty parts.
+/// `halting`, `step_embedding`, `residual`, `output`, `classifier_pooling` and those of the
+/// sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

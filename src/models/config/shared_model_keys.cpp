@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
+#include "models/config/halting_keys.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/stochastic_depth_keys.h"
 #include "nn/attention/attention.h"
@@ -47,6 +48,7 @@ class Reader {
     read_block(section, stacks(), options_.layer_types);
     read_sharing(section.section("sharing", {.help = "Layers that share their parameters."}),
                  stacks(), options_);
+    read_halting(section, options_);
     read_residual_type(
         section.section("residual", {.help = "The residual connections around the sub-layers."}),
         options_.layer_types);

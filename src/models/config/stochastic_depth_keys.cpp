@@ -41,6 +41,9 @@ void read_stochastic_depth(config::Section& model, ModelOptions& options) {
     model.fail(kRateKey,
                "is not possible with attention that reads the scores of the layer before");
   }
+  if (own.layerdrop > 0 && options.layer_types.halting) {
+    model.fail(kLayerdropKey, "is not possible with halting");
+  }
   if (own.layerdrop > 0 && carries_state(options.layer_types)) {
     model.fail(kLayerdropKey,
                "is not possible with layers that carry a state or memory from step to step");

@@ -7,8 +7,6 @@
 
 namespace weft::nn {
 
-namespace {
-
 at::Tensor sinusoids(int64_t positions, int64_t dim, bool is_interleaved) {
   const int64_t half = (dim + 1) / 2;
   const auto pairs = at::arange(half, at::kDouble);
@@ -19,6 +17,8 @@ at::Tensor sinusoids(int64_t positions, int64_t dim, bool is_interleaved) {
   }
   return at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, dim).to(at::kFloat);
 }
+
+namespace {
 
 class SinusoidalPosition : public PositionEmbedding {
  public:

@@ -223,7 +223,8 @@ void train_from(const RunConfig& config,
                    .threads = threads,
                    .allows_changed_data = request.allows_changed_data,
                    .after_rollback = kept,
-                   .group = request.group},
+                   .group = request.group,
+                   .pause_at = request.pause_at},
                   from);
   const auto machine = describe_machine(device.str(), threads);
   const auto record = record_of(config, components, trainer, weights, machine);
@@ -237,10 +238,11 @@ void train_from(const RunConfig& config,
     }
   }
   trainer.run(request.on_step);
-  log::info(str_cat("[run] done: ", trainer.state().progress.steps, " steps, ",
-                    with_commas(trainer.state().progress.tokens), " tokens, ",
-                    format_duration(60 * trainer.state().progress.minutes), "; ",
-                    directory.path()));
+  const bool is_finished = Trainer::is_finished(trainer.state(), config.train);
+  log::info(str_cat(
+      "[run] ", request.pause_at && !is_finished ? "paused" : "done", ": ",
+      trainer.state().progress.steps, " steps, ", with_commas(trainer.state().progress.tokens),
+      " tokens, ", format_duration(60 * trainer.state().progress.minutes), "; ", directory.path()));
 }
 
 // Out of memory anywhere but in a step: weights, optimizer, an evaluation, the data.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,15 +25,17 @@ struct TrainRequest {
   std::string from = {};                    // kFrom
   bool allows_changed_data = false;         // accept other training data when resuming
   ProcessGroup* group = &single_process();  // that trains this run together
+  /// Evaluates, saves and returns once this much of the run is done; a later call continues. The
+  /// learning rate is that of the whole run.
+  std::optional<config::Duration> pause_at = std::nullopt;
   std::function<void(const TrainState&)> on_step = {};
   std::function<void(const RunRecord&)> on_start = {};  // only for new runs, before the first step
 };
 
-/// `weft train`: starts or resumes the run and trains to its end; a finished run is left alone. All
-/// ranks of a group call it with the same config and see the same run directory; the main rank
-/// writes to it.
-/// Throws UserError, Stopped (after a save), DistributedError, and std::runtime_error if bad steps
-/// or too little memory end it.
+/// `weft train`: starts or resumes the run and trains to its end or pause; a finished run is left
+/// alone. All ranks of a group call it with the same config and see the same run directory; the
+/// main rank writes to it. Throws UserError, Stopped (after a save), DistributedError, and
+/// std::runtime_error if bad steps or too little memory end it.
 void run_training(const RunConfig& config, const TrainRequest& request);
 
 /// Estimates for a whole run, from one step and one save.

@@ -145,7 +145,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     start_save(state_.scored);
   }
   auto last_exchange = state_.progress;
-  while (!is_finished(state_, config_.train)) {
+  while (!is_done()) {
     const auto before = state_.progress;
     try {
       if (!step()) {
@@ -163,8 +163,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     if (on_step) {
       on_step(state_);
     }
-    if (has_equal_weights_ && options_.group->any(stop_requested()) &&
-        !is_finished(state_, config_.train)) {
+    if (has_equal_weights_ && options_.group->any(stop_requested()) && !is_done()) {
       save_and_stop();
     }
   }
@@ -330,10 +329,10 @@ void Trainer::after_exchange(const TrainingProgress& before) {
   if (check_every && is_due(before, state_.progress, *check_every)) {
     check_replicas(flat_parameters_, *options_.group);
   }
-  if (!is_last && is_finished(state_, config_.train) && state_.window_steps > 0) {
+  if (!is_last && is_done() && state_.window_steps > 0) {
     log_.write(state_, *components_.objective);
   }
-  if ((saves || is_best) && !is_finished(state_, config_.train)) {
+  if ((saves || is_best) && !is_done()) {
     start_save(is_best ? evaluation_.scored_before() : state_.scored);
   }
 }

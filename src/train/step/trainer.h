@@ -40,6 +40,7 @@ struct TrainerOptions {
   bool allows_changed_data = false;  // when resuming
   std::optional<StateKeptAcrossRollback> after_rollback = std::nullopt;
   ProcessGroup* group = &single_process();
+  std::optional<config::Duration> pause_at = std::nullopt;  // TrainRequest::pause_at
 };
 
 /// State in which a process begins: that of the checkpoint `from`, if there is one, updated with
@@ -63,9 +64,9 @@ class Trainer {
           const TrainerOptions& options,
           const std::optional<ResumePoint>& from);
 
-  /// Trains to the end. Throws Stopped after a save if a stop was requested; FileError if the last
-  /// save fails; RollbackRequested if the run has to roll back; std::runtime_error if bad steps or
-  /// too little memory end it.
+  /// Trains to the end, or to the pause of the options. Throws Stopped after a save if a stop was
+  /// requested; FileError if the last save fails; RollbackRequested if the run has to roll back;
+  /// std::runtime_error if bad steps or too little memory end it.
   void run(const std::function<void(const TrainState&)>& on_step = {});
 
   /// Parts of `run`, for probe runs: one step (false at the end of the data), and a complete save.
@@ -86,6 +87,11 @@ class Trainer {
   int64_t steps_per_epoch() { return loader_->steps_per_epoch(state_.cursor.epoch); }
 
  private:
+  /// Whether there is nothing left to do for this process.
+  bool is_done() const {
+    return is_finished(state_, config_.train) ||
+           (options_.pause_at && is_over(state_.progress, *options_.pause_at));
+  }
   void restore(const ResumePoint& from);
   std::unique_ptr<data::DataLoader> make_loader() const;
   void compute(data::StepBatches& batches);

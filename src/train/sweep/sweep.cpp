@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -17,6 +18,7 @@
 #include "train/log/metrics_log.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
+#include "train/sweep/halving.h"
 
 namespace weft::train {
 
@@ -118,17 +120,85 @@ void summarize(SweepGroup& group) {
 }
 
 /// Best first; groups without the metric come last.
-void sort_groups(SweepResult& result, bool greater_is_better) {
+void sort_groups(std::vector<SweepGroup>& groups,
+                 const std::string& metric,
+                 bool is_greater_better) {
   const auto value = [&](const SweepGroup& group) {
-    const auto found = group.metrics.find(result.metric_for_best_model);
-    const double sign = greater_is_better ? -1 : 1;
+    const auto found = group.metrics.find(metric);
+    const double sign = is_greater_better ? -1 : 1;
     return found == group.metrics.end() || !std::isfinite(found->second.mean)
                ? std::numeric_limits<double>::infinity()
                : sign * found->second.mean;
   };
-  std::stable_sort(result.groups.begin(), result.groups.end(),
+  std::stable_sort(groups.begin(), groups.end(),
                    [&](const auto& a, const auto& b) { return value(a) < value(b); });
 }
+
+/// The runs by setting, without results.
+std::vector<SweepGroup> groups_of(const std::vector<PlannedRun>& runs) {
+  std::vector<SweepGroup> groups;
+  for (const auto& run : runs) {
+    if (groups.empty() || groups.back().setting != run.setting) {
+      groups.push_back({.setting = run.setting,
+                        .name = run.setting.empty() ? "" : name_of(run.setting),
+                        .runs = {},
+                        .metrics = {}});
+    }
+  }
+  return groups;
+}
+
+/// Trains and measures settings, up to the share of a round.
+class SweepRunner {
+ public:
+  SweepRunner(const SweepRequest& request, std::vector<PlannedRun> runs, const RunConfig& base)
+      : request_(request),
+        runs_(std::move(runs)),
+        record_(base.run.directory + "/halving.json",
+                to_hex(digest(base.resolved)),
+                request.resume == Resume::kAuto) {}
+
+  void run(SweepGroup& group, const HalvingRound& round, Resume resume) {
+    group.runs.clear();
+    group.metrics.clear();
+    group.share = round.share;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i].setting == group.setting) {
+        throw_if_stopped("sweep: between two runs");
+        log::info(str_cat("[sweep] run ", i + 1, " of ", runs_.size(), ": ", runs_[i].name));
+        group.runs.push_back(run_one(runs_[i], round.share, resume));
+      }
+    }
+    summarize(group);
+  }
+
+ private:
+  SweepRun run_one(const PlannedRun& run, double share, Resume resume) {
+    const bool is_whole = share == 1;
+    if (const auto known = record_.find(share, run.name)) {
+      return {.name = run.name,
+              .seed = run.seed,
+              .fold = run.fold,
+              .step = known->step,
+              .metrics = known->metrics};
+    }
+    TrainRequest request{.resume = resume};
+    if (!is_whole) {
+      request.pause_at = run.config.train.duration;
+      request.pause_at->amount *= share;
+    }
+    run_training(run.config, request);
+    auto result = measure_run(request_, run);
+    if (!is_whole) {
+      record_.add(share, run.name, {.step = result.step, .metrics = result.metrics});
+    }
+    return result;
+  }
+
+  const SweepRequest& request_;
+  std::vector<PlannedRun> runs_;
+  HalvingRecord record_;
+};
 
 std::string file_of(const SweepRequest& request, const SweepResult& result) {
   const bool has_grid = !result.groups.front().setting.empty();
@@ -177,7 +247,7 @@ std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
 }
 
 SweepResult run_sweep(const SweepRequest& request) {
-  const auto runs = plan_sweep(request);
+  auto runs = plan_sweep(request);
   const auto base = read_sweep_base(request);
   if (request.folds > 0) {
     log::info("[sweep] each run is evaluated on its held-out fold, data.evaluate is not used");
@@ -185,27 +255,37 @@ SweepResult run_sweep(const SweepRequest& request) {
   SweepResult result{.directory = base.run.directory,
                      .metric_for_best_model = metric_for_best_model_of(base),
                      .groups = {}};
-  const bool greater_is_better =
-      metrics::greater_is_better(result.metric_for_best_model, "train.best_by");
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto& run = runs[i];
-    throw_if_stopped("sweep: between two runs");
-    log::info(str_cat("[sweep] run ", i + 1, " of ", runs.size(), ": ", run.name));
-    run_training(run.config, {.resume = request.resume});
-    if (result.groups.empty() || result.groups.back().setting != run.setting) {
-      result.groups.push_back({.setting = run.setting,
-                               .name = run.setting.empty() ? "" : name_of(run.setting),
-                               .runs = {},
-                               .metrics = {}});
+  const auto& metric = result.metric_for_best_model;
+  const bool greater_is_better = metrics::greater_is_better(metric, "train.best_by");
+  const auto count = runs.size();
+  auto groups = groups_of(runs);
+  if (request.halving > 0 && std::ssize(groups) < request.halving) {
+    throw UserError(str_cat("successive halving by ", request.halving, " needs a grid of at least ",
+                            request.halving, " settings, found ", groups.size()));
+  }
+  const auto rounds = halving_rounds(groups.size(), request.halving);
+  SweepRunner runner(request, std::move(runs), base);
+  for (const auto& round : rounds) {
+    const bool is_first = &round == &rounds.front();
+    result.groups.insert(
+        result.groups.begin(),
+        std::make_move_iterator(groups.begin() + static_cast<std::ptrdiff_t>(round.settings)),
+        std::make_move_iterator(groups.end()));
+    groups.resize(round.settings);
+    if (rounds.size() > 1) {
+      log::info(str_cat("[sweep] round ", &round - rounds.data() + 1, " of ", rounds.size(), ": ",
+                        round.settings, round.settings == 1 ? " setting, " : " settings, ",
+                        100 * round.share, " % of the duration"));
     }
-    result.groups.back().runs.push_back(measure_run(request, run));
+    for (auto& group : groups) {
+      runner.run(group, round, is_first ? request.resume : Resume::kAuto);
+    }
+    sort_groups(groups, metric, greater_is_better);
   }
-  for (auto& group : result.groups) {
-    summarize(group);
-  }
-  sort_groups(result, greater_is_better);
+  result.groups.insert(result.groups.begin(), std::make_move_iterator(groups.begin()),
+                       std::make_move_iterator(groups.end()));
   write_file(file_of(request, result), to_json(result) + "\n");
-  log::info(str_cat("[sweep] done: ", runs.size(), " runs; ", file_of(request, result)));
+  log::info(str_cat("[sweep] done: ", count, " runs; ", file_of(request, result)));
   return result;
 }
 

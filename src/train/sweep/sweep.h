@@ -21,6 +21,7 @@ struct SweepRequest {
   int64_t folds = 0;                        // cross-validation folds of the training rows; 0: none
   std::vector<std::string> tests = {};      // files to evaluate each run's best model on
   Resume resume = Resume::kAuto;            // kAuto or kNever
+  int64_t halving = 0;  // factor of successive halving over the settings; 0: all are trained fully
 };
 
 /// One run of a sweep, before it is started.
@@ -56,16 +57,18 @@ struct SweepGroup {
   Setting setting;
   std::string name;  // of the setting; empty without a grid
   std::vector<SweepRun> runs;
+  double share = 1;  // of their duration: less if successive halving dropped the setting
   std::map<std::string, MetricSummary> metrics;  // those that all runs report
 };
 
 struct SweepResult {
   std::string directory;
   std::string metric_for_best_model;
-  std::vector<SweepGroup> groups;  // best first
+  std::vector<SweepGroup> groups;  // best first, those that were dropped early last
 };
 
-/// Trains the runs one after the other, resuming those that were interrupted. Writes the results
+/// Trains the runs one after the other, resuming those that were interrupted; with successive
+/// halving, round by round. Writes the results
 /// atomically to `seeds.json`, `folds.json` or `grid.json` of the directory. Throws as run_training
 /// does; after Stopped, the same command continues with the remaining runs.
 SweepResult run_sweep(const SweepRequest& request);

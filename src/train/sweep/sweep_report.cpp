@@ -50,6 +50,9 @@ Json report_json_of(const SweepGroup& group) {
     json["name"] = group.name;
     json["setting"] = report_json_of(group.setting);
   }
+  if (group.share < 1) {
+    json["share_of_duration"] = group.share;
+  }
   json["metrics"] = Json::object();
   for (const auto& [name, summary] : group.metrics) {
     json["metrics"][name] = report_json_of(summary);
@@ -102,6 +105,11 @@ std::vector<std::string> shown_metrics(const SweepResult& result) {
 std::string settings_table(const SweepResult& result) {
   const auto metrics = shown_metrics(result);
   Rows rows = {{"setting", "runs"}};
+  const bool shows_share =
+      std::ranges::any_of(result.groups, [](const auto& group) { return group.share < 1; });
+  if (shows_share) {
+    rows.front().emplace_back("duration");
+  }
   for (const auto& name : metrics) {
     rows.front().push_back(name);
     rows.front().emplace_back("std");
@@ -109,6 +117,9 @@ std::string settings_table(const SweepResult& result) {
   for (const auto& group : result.groups) {
     auto& row = rows.emplace_back();
     row = {to_string(group.setting), std::to_string(group.runs.size())};
+    if (shows_share) {
+      row.push_back(str_cat(100 * group.share, " %"));
+    }
     for (const auto& name : metrics) {
       const auto found = group.metrics.find(name);
       const bool has = found != group.metrics.end();

@@ -7,6 +7,7 @@
 
 #include "support/config.h"
 #include "train/small_run.h"
+#include "train/sweep/halving.h"
 
 namespace weft::train {
 namespace {
@@ -235,6 +236,65 @@ TEST_F(Sweep, ATfIdfRunResumesExactly) {
   run_training(config("cut"), {});
   EXPECT_EQ(small_.file("cut/last/model.safetensors"), small_.file("whole/last/model.safetensors"));
   EXPECT_EQ(small_.file("cut/last/config.json"), small_.file("whole/last/config.json"));
+}
+
+TEST(Halving, EachRoundKeepsTheBestForLonger) {
+  const auto rounds = halving_rounds(9, 3);
+  ASSERT_EQ(rounds.size(), 3U);
+  EXPECT_EQ(rounds[0].settings, 9U);
+  EXPECT_NEAR(rounds[0].share, 1.0 / 9, 1e-12);
+  EXPECT_EQ(rounds[1].settings, 3U);
+  EXPECT_EQ(rounds[2].settings, 1U);
+  EXPECT_EQ(rounds[2].share, 1);
+  EXPECT_EQ(halving_rounds(5, 2).size(), 3U);
+  EXPECT_EQ(halving_rounds(5, 2)[1].settings, 2U);
+  EXPECT_EQ(halving_rounds(5, 0).size(), 1U);
+  EXPECT_EQ(halving_rounds(1, 2).size(), 1U);
+}
+
+TEST_F(Sweep, HalvingTrainsOnlyTheBestToTheEnd) {
+  auto wanted = request({"grid={train.optimizer.lr: [1e-6, 0.1, 1e-5, 0.05]}",
+                         "train.best_by=eval_loss", "train.duration=8 steps"});
+  wanted.halving = 2;
+  const auto result = run_sweep(wanted);
+  ASSERT_EQ(result.groups.size(), 4U);
+  EXPECT_EQ(result.groups[0].name, "lr-0.1");
+  EXPECT_EQ(result.groups[0].share, 1);
+  EXPECT_EQ(result.groups[1].name, "lr-0.05");
+  EXPECT_EQ(result.groups[1].share, 0.5);
+  EXPECT_EQ(result.groups[2].share, 0.25);
+  EXPECT_EQ(result.groups[3].share, 0.25);
+  EXPECT_EQ(result.groups[0].runs[0].step, 8);
+  EXPECT_EQ(result.groups[1].runs[0].step, 4);
+  EXPECT_EQ(result.groups[3].runs[0].step, 2);
+  EXPECT_NE(to_table(result).find("25 %"), std::string::npos);
+  // The best one has the same bits as a run without pauses.
+  auto alone = request({"train.optimizer.lr=0.1", "train.best_by=eval_loss",
+                        "train.duration=8 steps", "run.directory=" + small_.path("alone")});
+  run_training(read_run_config(config::Document::load(alone.config, alone.overrides)), {});
+  EXPECT_EQ(small_.file("sweep/lr-0.1/last/model.safetensors"),
+            small_.file("alone/last/model.safetensors"));
+}
+
+/// Runs that have gone on are compared by what they had achieved in the round.
+TEST_F(Sweep, AnInterruptedHalvingComparesTheSameNumbersAgain) {
+  auto wanted = request({"grid={train.optimizer.lr: [1e-6, 0.1, 1e-5, 0.05]}",
+                         "train.best_by=eval_loss", "train.duration=8 steps"});
+  wanted.halving = 2;
+  run_sweep(wanted);
+  const auto report = small_.file("sweep/grid.json");
+  const auto metrics = small_.file("sweep/lr-0.05/metrics.jsonl");
+  std::filesystem::remove(small_.path("sweep/grid.json"));
+  run_sweep(wanted);
+  EXPECT_EQ(small_.file("sweep/grid.json"), report);
+  EXPECT_EQ(small_.file("sweep/lr-0.05/metrics.jsonl"), metrics);
+}
+
+TEST_F(Sweep, HalvingNeedsSeveralSettings) {
+  auto wanted = request();
+  wanted.halving = 2;
+  EXPECT_EQ(test::message_of<UserError>([&] { run_sweep(wanted); }),
+            "successive halving by 2 needs a grid of at least 2 settings, found 1");
 }
 
 }  // namespace

@@ -1,0 +1,90 @@
+#include "models/config/halting_keys.h"
+
+#include <optional>
+
+#include "models/config/family.h"
+#include "models/config/heads.h"
+
+namespace weft::models {
+
+namespace {
+
+using config::Section;
+
+void read_act(Section section, nn::HaltingOptions& halting) {
+  section.read_choice("unit", halting.unit, halting_units(),
+                      {.help = "What halts: each token on its own, or all tokens of a sequence."});
+  section.read("epsilon", halting.epsilon,
+               {.help = "A token halts when its probabilities add up to more than 1 - epsilon.",
+                .range = config::half_open(0, 1)});
+  section.read("loss_weight", halting.loss_weight,
+               {.help = "Weight of the ponder loss: the mean number of layers plus remainder.",
+                .range = config::between(0, 1000)});
+  section.read("initial_bias", halting.initial_bias,
+               {.help = "Bias of the halting probability at the start: the higher, the sooner.",
+                .range = config::between(-100, 100)});
+}
+
+void check_halting(const Section& section, const ModelOptions& options) {
+  const auto& types = options.layer_types;
+  const bool is_causal =
+      has_head(options.family, Head::kCausalLm) || has_head(options.family, Head::kConditional);
+  if (types.halting->unit == nn::HaltingUnit::kSequence && is_causal) {
+    section.fail("unit", "sequence is not possible here: a token must not depend on later ones");
+  }
+  if (reads_layer_before(types)) {
+    section.fail("type",
+                 "is not possible with attention that reads the scores of the layer before");
+  }
+  if (carries_state(types)) {
+    section.fail("type", "is not possible with layers that carry a state from step to step");
+  }
+}
+
+}  // namespace
+
+const config::Choices<nn::HaltingUnit>& halting_units() {
+  static const config::Choices<nn::HaltingUnit> kWords = {{"token", nn::HaltingUnit::kToken},
+                                                          {"sequence", nn::HaltingUnit::kSequence}};
+  return kWords;
+}
+
+const config::Choices<nn::StepEmbeddingType>& step_embeddings() {
+  static const config::Choices<nn::StepEmbeddingType> kWords = {
+      {"sinusoidal", nn::StepEmbeddingType::kSinusoidal},
+      {"learned", nn::StepEmbeddingType::kLearned}};
+  return kWords;
+}
+
+void read_halting(Section& model, ModelOptions& options) {
+  auto& types = options.layer_types;
+  auto section = model.section("halting", {.help = "Tokens that need fewer layers than others."});
+  bool halts = types.halting.has_value();
+  const config::Choices<bool> kTypes = {{"none", false}, {"act", true}};
+  section.read_choice(
+      "type", halts, kTypes,
+      {.help = "act: adaptive computation time (arXiv:1603.08983), as in the "
+               "Universal Transformer (arXiv:1807.03819): behind each layer a token "
+               "halts with a learned probability; `layers` is the most."});
+  auto halting = types.halting.value_or(nn::HaltingOptions());
+  if (halts || section.is_documenting()) {
+    read_act(section.only_with("type: act"), halting);
+  }
+  types.halting = halts ? std::optional(halting) : std::nullopt;
+  if (halts && !section.is_documenting()) {
+    check_halting(section, options);
+  }
+  section.reject_unread();
+
+  using Step = std::optional<nn::StepEmbeddingType>;
+  config::Choices<Step> steps = {{"none", std::nullopt}};
+  for (const auto& [word, type] : step_embeddings()) {
+    steps.emplace_back(word, type);
+  }
+  model.read_choice("step_embedding", types.step_embedding, steps,
+                    {.help = "What each layer adds to its input: sinusoids of the position and of "
+                             "the layer (sinusoidal), or a learned vector of the layer, so that "
+                             "layers that share their parameters know where they are."});
+}
+
+}  // namespace weft::models
