@@ -69,6 +69,12 @@ void read_halting(Section& model, ModelOptions& options) {
   auto halting = types.halting.value_or(nn::HaltingOptions());
   if (halts || section.is_documenting()) {
     read_act(section.only_with("type: act"), halting);
+  } else {
+    for (const auto* key : {"unit", "epsilon", "loss_weight", "initial_bias"}) {
+      if (section.has(key)) {
+        section.fail(key, "has no effect with type: none");
+      }
+    }
   }
   types.halting = halts ? std::optional(halting) : std::nullopt;
   if (halts && !section.is_documenting()) {

@@ -44,6 +44,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"informer", read_informer_attention},
           {"lite_transformer", read_lite_transformer_attention},
           {.name = "transformer_xl", .read = read_transformer_xl_attention, .carries_state = true},
+          {.name = "compressive", .read = read_compressive_attention, .carries_state = true},
           {"scored", read_scored_attention},
       });
   return registry;

@@ -26,6 +26,8 @@ AttentionMaker read_linear_attention(config::Section& section);
 AttentionMaker read_performer_attention(config::Section& section);
 /// the last tokens of earlier sequences of the same text (arXiv:1901.02860)
 AttentionMaker read_transformer_xl_attention(config::Section& section);
+/// the same, with the tokens before these compressed (arXiv:1911.05507)
+AttentionMaker read_compressive_attention(config::Section& section);
 /// locality-sensitive hashing (arXiv:2001.04451)
 AttentionMaker read_reformer_attention(config::Section& section);
 /// the tokens nearest to learned centroids (arXiv:2003.05997)

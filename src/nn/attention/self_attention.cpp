@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/linear/linear.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/segment_memory.h"
+#include "nn/auxiliary_losses.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::nn {
@@ -27,6 +31,25 @@ const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device)
   return table_;
 }
 
+namespace {
+
+int64_t query_size(const AttentionOptions& options) { return options.heads * head_dim(options); }
+
+/// Attention without positions or a mask: query (l, H K), key and value (n, G K) -> (H, l, K).
+at::Tensor content_attention(const at::Tensor& query,
+                             const kernels::AttentionInput& rows,
+                             const AttentionOptions& options) {
+  const auto heads = [&](const at::Tensor& of) {
+    const auto split = of.to(kernels::accumulate_type(of)).unflatten(1, {-1, head_dim(options)});
+    return split.transpose(0, 1).repeat_interleave(options.heads / split.size(1), 0);  // (H, n, K)
+  };
+  const auto scores = kernels::batched_product(heads(query), heads(rows.key).transpose(1, 2)) *
+                      score_scale(options);
+  return kernels::batched_product(kernels::softmax(scores), heads(rows.value));
+}
+
+}  // namespace
+
 Linear qkv_projection(const AttentionOptions& options) {
   const auto rows = (options.heads + 2 * key_heads(options)) * head_dim(options);
   return Linear(LinearOptions{options.dim, rows, options.has_bias});
@@ -45,7 +68,10 @@ SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentio
   if (options.distance_scores) {
     distances_ = register_module("distances", DistanceProjection(options));
   }
-  TORCH_CHECK(parts.memory == 0 || options.is_causal, "a memory is for causal attention");
+  TORCH_CHECK(parts.memory.size == 0 || options.is_causal, "a memory is for causal attention");
+  if (parts.memory.compression != nullptr) {
+    register_module("compression", parts.memory.compression);
+  }
   if (parts.key_reducer != nullptr) {
     TORCH_CHECK(!options.is_causal, "reduced keys contain later tokens: not for causal attention");
     TORCH_CHECK(parts.value_reducer != nullptr, "keys are reduced, but not values");
@@ -88,6 +114,7 @@ at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const Forward
 at::Tensor SelfAttention::attend_with_memory(const at::Tensor& x, const ForwardContext& context) {
   const auto continued = behind_memory(x, parts_.memory, options_.layer, context);
   const auto& layout = continued.layout;
+  add_compression_loss(x, continued.compressed, context);
   const auto rows =
       separate_rows(qkv_->forward(continued.rows, context),
                     angles_.table(layout.position_limit, x.device()), layout.positions, options_);
@@ -98,6 +125,33 @@ at::Tensor SelfAttention::attend_with_memory(const at::Tensor& x, const ForwardC
        .keys = layout,
        .rng_key = rng_key(context)},
       context);
+}
+
+void SelfAttention::add_compression_loss(const at::Tensor& x,
+                                         const std::vector<CompressedRows>& compressed,
+                                         const ForwardContext& context) {
+  if (context.auxiliary_losses == nullptr || compressed.empty()) {
+    return;
+  }
+  // The loss trains the compression alone.
+  const auto weight = qkv_->weight(context).detach();
+  const auto bias = qkv_->bias().defined() ? qkv_->bias().detach() : at::Tensor();
+  const auto projected = [&](const at::Tensor& rows) {
+    return separate_rows(kernels::linear(rows, weight, bias), {}, {}, options_);
+  };
+  at::Tensor sum;
+  for (const auto& part : compressed) {
+    const auto begin = context.layout.offsets[static_cast<std::size_t>(part.sequence)];
+    const auto own = x.detach().narrow(0, begin, context.layout.length(part.sequence));
+    const auto query = projected(own).query;
+    const auto wanted = content_attention(query, projected(part.rows), options_).detach();
+    const auto found = content_attention(query, projected(part.compressed), options_);
+    const auto squares = kernels::deterministic_sum((found - wanted).square());
+    sum = sum.defined() ? sum + squares : squares;
+  }
+  context.auxiliary_losses->add({.name = "compression",
+                                 .sum = sum / static_cast<double>(query_size(options_)),
+                                 .weight = parts_.memory.loss_weight});
 }
 
 at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardContext& context) {
@@ -115,7 +169,7 @@ at::Tensor SelfAttention::attend_reduced(const at::Tensor& qkv, const ForwardCon
 }
 
 at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& context) {
-  if (parts_.memory > 0 && context.carried_state != nullptr && !context.streams.empty()) {
+  if (parts_.memory.size > 0 && context.carried_state != nullptr && !context.streams.empty()) {
     return attend_with_memory(x, context);
   }
   const auto qkv = qkv_->forward(x, context);
@@ -140,7 +194,7 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const ForwardContext& con
 
 bool SelfAttention::is_position_independent() const {
   return options_.rotary.theta == 0 && !distances_ && parts_.key_reducer == nullptr &&
-         parts_.memory == 0 && parts_.core->is_position_independent();
+         parts_.memory.size == 0 && parts_.core->is_position_independent();
 }
 
 at::Tensor SelfAttention::attend_selected(const at::Tensor& x,

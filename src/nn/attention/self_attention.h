@@ -6,6 +6,7 @@
 #include "nn/attention/attention_core.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/attention/distance_projection.h"
+#include "nn/attention/segment_memory.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -17,8 +18,8 @@ struct SelfAttentionParts {
   /// be the same, and must give the same layout.
   std::shared_ptr<SequenceReducer> key_reducer = nullptr;
   std::shared_ptr<SequenceReducer> value_reducer = nullptr;
-  /// Tokens of earlier sequences of its stream that a sequence sees as well, in causal models.
-  int64_t memory = 0;
+  /// What a sequence sees of the earlier ones of its stream, in causal models.
+  SegmentMemory memory = {};
 };
 
 /// Linear layers of a width: query, key and value side by side; the output.
@@ -64,6 +65,11 @@ class SelfAttention : public Attention {
   at::Tensor attend_with_cache(const at::Tensor& qkv, const ForwardContext& context);
   /// attend() with the last tokens of earlier steps.
   at::Tensor attend_with_memory(const at::Tensor& x, const ForwardContext& context);
+  /// Adds the loss of the memory's compression: how much the attention of the sequences' tokens to
+  /// the compressed rows differs from that to the rows, without positions.
+  void add_compression_loss(const at::Tensor& x,
+                            const std::vector<CompressedRows>& compressed,
+                            const ForwardContext& context);
   /// attend() with fewer keys and values.
   at::Tensor attend_reduced(const at::Tensor& qkv, const ForwardContext& context);
   at::Tensor rotary_table(const ForwardContext& context, const at::Device& device);
@@ -73,7 +79,7 @@ class SelfAttention : public Attention {
   /// Whether the positions of the options hold for the memory, too: biases and vectors of distances
   /// end with the sequence.
   bool reaches_memory() const {
-    return parts_.memory == 0 || (!options_.has_distance_bias && !options_.distance_scores);
+    return parts_.memory.size == 0 || (!options_.has_distance_bias && !options_.distance_scores);
   }
 
   AttentionOptions options_;

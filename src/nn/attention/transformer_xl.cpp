@@ -14,15 +14,11 @@ AttentionMaker read_transformer_xl_attention(config::Section& section) {
                 .unit = "tokens",
                 .range = config::between(1, 1 << 20)});
   return [memory, section](const AttentionOptions& options) {
-    if (!options.is_causal) {
-      section.fail("type",
-                   "found 'transformer_xl' in a model that is not causal; its memory is for "
-                   "language models");
-    }
+    require_causal(section, "transformer_xl", options);
     return std::make_shared<SelfAttention>(
         options,
         SelfAttentionParts{.core = std::make_shared<DenseCore>(options, dense_parts(options)),
-                           .memory = memory});
+                           .memory = {.size = memory}});
   };
 }
 

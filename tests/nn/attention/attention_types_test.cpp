@@ -340,6 +340,7 @@ const std::vector<TypeCase> kTypes{
     {"routing_causal", "type: routing, clusters: 3, window: 8, local_heads: 1", true, false, false,
      true},
     {"transformer_xl", "type: transformer_xl, memory: 9", true},
+    {"compressive", "type: compressive, memory: 9, compression_rate: 2", true},
     {"memory_compressed", "type: memory_compressed", false, false, false},
     {"memory_compressed_causal", "type: memory_compressed, compression: 4", true, false, false,
      true},
