@@ -29,13 +29,14 @@ namespace weft::objectives {
 
 /// What other code must know of an objective, of a model of given options.
 struct ObjectiveTraits {
-  bool reads_raw_text = false;     // documents of running text, split into sequences
-  bool is_sequence_level = false;  // one prediction for each text of a table of labelled rows
-  bool reads_rows = false;         // data.split and data.folds can divide the examples
-  bool is_prefix_lm = false;       // a decoder sees the prefix in both directions
-  bool records_attention = false;  // compares attention weights
-  bool continues_text = false;     // data.streams: from step to step
-  bool supports_counting = false;  // models without gradient, such as n-grams, learn the same
+  bool reads_raw_text = false;          // documents of running text, split into sequences
+  bool is_sequence_level = false;       // one prediction for each text of a table of labelled rows
+  bool reads_rows = false;              // data.split and data.folds can divide the examples
+  bool is_prefix_lm = false;            // a decoder sees the prefix in both directions
+  bool records_attention = false;       // compares attention weights
+  bool continues_text = false;          // data.streams: from step to step
+  bool trains_all_classifiers = false;  // of models with early exits
+  bool supports_counting = false;       // models without gradient, such as n-grams, learn the same
 };
 
 /// The config of a training run, against which an objective checks itself.

@@ -51,7 +51,7 @@ std::optional<Incompatibility> SequenceObjective::incompatibility(
 }
 
 ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/) const {
-  return {.is_sequence_level = true, .reads_rows = true};
+  return {.is_sequence_level = true, .reads_rows = true, .trains_all_classifiers = true};
 }
 
 TrainingDefaults SequenceObjective::training_defaults(const TrainingStart& start) const {

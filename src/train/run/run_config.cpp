@@ -141,9 +141,8 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
       !models::capabilities_of(config.model.family).has_class_output) {
     root.report("model.output", "has no effect here, only if the model predicts tokens");
   }
-  if (config.model.early_exit && !models::definition_of(head).classifies_sequences) {
-    root.report("model.early_exit",
-                "has no effect here, only with objective.type: classify or regress");
+  if (config.model.early_exit && !config.objective->traits(config.model).trains_all_classifiers) {
+    root.report("model.early_exit", "is only possible with objective.type: classify or regress");
   }
   if (config.model.early_exit && config.train.lora) {
     root.report("model.early_exit", "is not possible with train.lora");
