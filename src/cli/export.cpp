@@ -85,6 +85,33 @@ void export_arpa(const Arguments& arguments) {
   std::cout << output << "\n";
 }
 
+/// Applies --adapter.
+void export_adapter(const Arguments& arguments,
+                    const std::string& source,
+                    const std::string& output) {
+  for (const auto* option : {"dtype", "check", "layers", "decoder-layers"}) {
+    if (arguments.has(option)) {
+      throw UsageError(
+          str_cat("weft export: --adapter copies the adapter unchanged: omit --", option));
+    }
+  }
+  export_adapter(source, output);
+  log::info(str_cat("[export] adapter of ", source, " -> ", output));
+  std::cout << output << "\n";
+}
+
+void declare_export(Arguments& arguments) {
+  arguments.value("output", "DIR", "Output directory; must be new or empty")
+      .value("format", "FORMAT",
+             "safetensors (default), or arpa: one file with an n-gram model, for KenLM and SRILM")
+      .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16")
+      .value("layers", "LIST",
+             "Keep only these layers, as in 0,2,4 or 0-3; of encoder-decoders those of the encoder")
+      .value("decoder-layers", "LIST", "The same for the decoder of encoder-decoders")
+      .flag("check", "Load the exported model and compare all tensors and the outputs")
+      .flag("adapter", "For runs with LoRA: export only the adapter, in fp32 and PEFT format");
+}
+
 }  // namespace
 
 int run_export(std::vector<std::string> raw) {
@@ -101,15 +128,7 @@ int run_export(std::vector<std::string> raw) {
                     "weft export runs/lora --output spam-adapter --adapter",
                     "weft export runs/ngram --output model.arpa --format arpa"}},
       1, 1);
-  arguments.value("output", "DIR", "Output directory; must be new or empty")
-      .value("format", "FORMAT",
-             "safetensors (default), or arpa: one file with an n-gram model, for KenLM and SRILM")
-      .value("dtype", "DTYPE", "fp32 (default), bf16 or fp16")
-      .value("layers", "LIST",
-             "Keep only these layers, as in 0,2,4 or 0-3; of encoder-decoders those of the encoder")
-      .value("decoder-layers", "LIST", "The same for the decoder of encoder-decoders")
-      .flag("check", "Load the exported model and compare all tensors and the outputs")
-      .flag("adapter", "For runs with LoRA: export only the adapter, in fp32 and PEFT format");
+  declare_export(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
@@ -121,15 +140,7 @@ int run_export(std::vector<std::string> raw) {
   const auto dtype = read_dtype(arguments);
   const auto source = models::model_directory(arguments.positional()[0]);
   if (arguments.has("adapter")) {
-    for (const auto* option : {"dtype", "check", "layers", "decoder-layers"}) {
-      if (arguments.has(option)) {
-        throw UsageError(
-            str_cat("weft export: --adapter copies the adapter unchanged: omit --", option));
-      }
-    }
-    export_adapter(source, output);
-    log::info(str_cat("[export] adapter of ", source, " -> ", output));
-    std::cout << output << "\n";
+    export_adapter(arguments, source, output);
     return 0;
   }
   auto loaded = load_complete(source);

@@ -85,7 +85,7 @@ void HaltingImpl::initialize(const std::string& name, at::Tensor parameter) cons
 at::Tensor HaltingImpl::probabilities(const at::Tensor& states,
                                       const kernels::Layout& layout) const {
   const auto logits = kernels::linear(states, weight_, bias_);  // (M, 1)
-  const auto own = logits.to(kernels::accumulate_type(logits)).sigmoid();
+  auto own = logits.to(kernels::accumulate_type(logits)).sigmoid();
   if (options_.unit == HaltingUnit::kToken) {
     return own;
   }

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/string_util.h"
+#include "models/config/choice_json.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 
@@ -10,6 +12,22 @@ namespace weft::models {
 namespace {
 
 using config::Section;
+
+constexpr auto kHaltingKey = "halting";
+constexpr auto kStepEmbeddingKey = "step_embedding";
+
+const config::Choices<nn::HaltingUnit>& halting_units() {
+  static const config::Choices<nn::HaltingUnit> kWords = {{"token", nn::HaltingUnit::kToken},
+                                                          {"sequence", nn::HaltingUnit::kSequence}};
+  return kWords;
+}
+
+const config::Choices<nn::StepEmbeddingType>& step_embeddings() {
+  static const config::Choices<nn::StepEmbeddingType> kWords = {
+      {"sinusoidal", nn::StepEmbeddingType::kSinusoidal},
+      {"learned", nn::StepEmbeddingType::kLearned}};
+  return kWords;
+}
 
 void read_act(Section section, nn::HaltingOptions& halting) {
   section.read_choice("unit", halting.unit, halting_units(),
@@ -43,26 +61,13 @@ void check_halting(const Section& section, const ModelOptions& options) {
 
 }  // namespace
 
-const config::Choices<nn::HaltingUnit>& halting_units() {
-  static const config::Choices<nn::HaltingUnit> kWords = {{"token", nn::HaltingUnit::kToken},
-                                                          {"sequence", nn::HaltingUnit::kSequence}};
-  return kWords;
-}
-
-const config::Choices<nn::StepEmbeddingType>& step_embeddings() {
-  static const config::Choices<nn::StepEmbeddingType> kWords = {
-      {"sinusoidal", nn::StepEmbeddingType::kSinusoidal},
-      {"learned", nn::StepEmbeddingType::kLearned}};
-  return kWords;
-}
-
 void read_halting(Section& model, ModelOptions& options) {
   auto& types = options.layer_types;
-  auto section = model.section("halting", {.help = "Tokens that need fewer layers than others."});
+  auto section = model.section(kHaltingKey, {.help = "Tokens that need fewer layers than others."});
   bool halts = types.halting.has_value();
-  const config::Choices<bool> kTypes = {{"none", false}, {"act", true}};
+  const config::Choices<bool> types_by_word = {{"none", false}, {"act", true}};
   section.read_choice(
-      "type", halts, kTypes,
+      "type", halts, types_by_word,
       {.help = "act: adaptive computation time (arXiv:1603.08983), as in the "
                "Universal Transformer (arXiv:1807.03819): behind each layer a token "
                "halts with a learned probability; `layers` is the most."});
@@ -87,10 +92,37 @@ void read_halting(Section& model, ModelOptions& options) {
   for (const auto& [word, type] : step_embeddings()) {
     steps.emplace_back(word, type);
   }
-  model.read_choice("step_embedding", types.step_embedding, steps,
+  model.read_choice(kStepEmbeddingKey, types.step_embedding, steps,
                     {.help = "What each layer adds to its input: sinusoids of the position and of "
                              "the layer (sinusoidal), or a learned vector of the layer, so that "
                              "layers that share their parameters know where they are."});
+}
+
+void read_halting(const JsonFields& fields, LayerTypes& types) {
+  if (fields.has(kHaltingKey)) {
+    const JsonFields halting(fields.at(kHaltingKey), str_cat(fields.place(), ": ", kHaltingKey));
+    types.halting = nn::HaltingOptions();
+    read_choice_word(halting, "unit", halting_units(), types.halting->unit);
+    halting.read("epsilon", types.halting->epsilon, 0.0, 1.0);
+    halting.read("loss_weight", types.halting->loss_weight, 0.0, 1e9);
+    halting.read("initial_bias", types.halting->initial_bias, -1e9, 1e9);
+  }
+  if (fields.has(kStepEmbeddingKey)) {
+    types.step_embedding = nn::StepEmbeddingType::kSinusoidal;
+    read_choice_word(fields, kStepEmbeddingKey, step_embeddings(), *types.step_embedding);
+  }
+}
+
+void write_halting(formats::Json& json, const LayerTypes& types) {
+  if (types.halting) {
+    json[kHaltingKey] = {{"unit", choice_word(halting_units(), types.halting->unit)},
+                         {"epsilon", types.halting->epsilon},
+                         {"loss_weight", types.halting->loss_weight},
+                         {"initial_bias", types.halting->initial_bias}};
+  }
+  if (types.step_embedding) {
+    json[kStepEmbeddingKey] = choice_word(step_embeddings(), *types.step_embedding);
+  }
 }
 
 }  // namespace weft::models

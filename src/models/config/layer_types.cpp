@@ -24,8 +24,6 @@ using formats::Json;
 constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
 constexpr auto kSharingKey = "sharing";
-constexpr auto kHaltingKey = "halting";
-constexpr auto kStepEmbeddingKey = "step_embedding";
 constexpr auto kNormPlaceKey = "norm_place";
 constexpr auto kResidualKey = "residual";
 constexpr auto kPositionKey = "position";
@@ -186,16 +184,7 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   if (types.sharing) {
     json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
   }
-  if (types.halting) {
-    const auto& halting = *types.halting;
-    json[kHaltingKey] = {{"unit", choice_word(halting_units(), halting.unit)},
-                         {"epsilon", halting.epsilon},
-                         {"loss_weight", halting.loss_weight},
-                         {"initial_bias", halting.initial_bias}};
-  }
-  if (types.step_embedding) {
-    json[kStepEmbeddingKey] = choice_word(step_embeddings(), *types.step_embedding);
-  }
+  write_halting(json, types);
   if (types.residual) {
     json[kResidualKey] = json_of_component(*types.residual);
   }
@@ -246,18 +235,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     sharing.read_size("layers", types.sharing->distinct, kMostLayers);
     sharing.read("cycle", types.sharing->cycles);
   }
-  if (fields.has(kHaltingKey)) {
-    const JsonFields halting(fields.at(kHaltingKey), str_cat(place, ": ", kHaltingKey));
-    types.halting = nn::HaltingOptions();
-    read_choice_word(halting, "unit", halting_units(), types.halting->unit);
-    halting.read("epsilon", types.halting->epsilon, 0.0, 1.0);
-    halting.read("loss_weight", types.halting->loss_weight, 0.0, 1e9);
-    halting.read("initial_bias", types.halting->initial_bias, -1e9, 1e9);
-  }
-  if (fields.has(kStepEmbeddingKey)) {
-    types.step_embedding = nn::StepEmbeddingType::kSinusoidal;
-    read_choice_word(fields, kStepEmbeddingKey, step_embeddings(), *types.step_embedding);
-  }
+  read_halting(fields, types);
   if (fields.has(kResidualKey)) {
     types.residual = component_from_json(fields.at(kResidualKey),
                                          str_cat(place, ": ", kResidualKey), nn::residual_types());

@@ -81,6 +81,7 @@ void PredictionEvaluation::add_layers(const std::vector<EvalPrediction>& rows,
 std::vector<double> softmax_of(const std::vector<float>& logits) {
   const double top = *std::max_element(logits.begin(), logits.end());
   std::vector<double> probabilities;
+  probabilities.reserve(logits.size());
   double sum = 0;
   for (const float logit : logits) {
     probabilities.push_back(std::exp(logit - top));
@@ -94,6 +95,7 @@ std::vector<double> softmax_of(const std::vector<float>& logits) {
 
 std::vector<double> sigmoid_of(const std::vector<float>& logits) {
   std::vector<double> probabilities;
+  probabilities.reserve(logits.size());
   for (const float logit : logits) {
     probabilities.push_back(1 / (1 + std::exp(-static_cast<double>(logit))));
   }
