@@ -51,6 +51,13 @@ at::Tensor states_with_source(models::Model& model,
   return states(model, batch, decoder_context, rows);
 }
 
+/// Appends the lengths of the sequences with these offsets.
+void add_lengths(const std::vector<int64_t>& offsets, std::vector<int64_t>& lengths) {
+  for (std::size_t b = 1; b < offsets.size(); ++b) {
+    lengths.push_back(offsets[b] - offsets[b - 1]);
+  }
+}
+
 }  // namespace
 
 at::Tensor hidden_states(models::Model& model,
@@ -83,12 +90,6 @@ at::Tensor tag_logits(models::Model& model,
 }
 
 at::Tensor zero_loss(const at::Tensor& x) { return x.slice(0, 0, 0).sum().to(at::kFloat); }
-
-void add_lengths(const std::vector<int64_t>& offsets, std::vector<int64_t>& lengths) {
-  for (std::size_t b = 1; b < offsets.size(); ++b) {
-    lengths.push_back(offsets[b] - offsets[b - 1]);
-  }
-}
 
 void advance_offsets(const data::Batch& batch, nn::ForwardContext& context) {
   add_lengths(batch.offsets, *context.earlier_lengths);

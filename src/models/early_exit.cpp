@@ -35,14 +35,14 @@ class ActiveSequences {
     std::vector<int64_t> leaving;  // indices among the active ones
     std::vector<int64_t> staying;
   };
-  /// `logits`: (active, C).
-  Decision decide(const at::Tensor& logits) {
+  /// `logits`: (active, C). All leave behind the last layer.
+  Decision decide(const at::Tensor& logits, bool is_last) {
     const auto host = logits.to(at::kFloat).cpu().contiguous();
     const auto width = static_cast<std::size_t>(host.size(1));
     const auto* row = host.const_data_ptr<float>();
     Decision decision;
     for (std::size_t i = 0; i < sequences_.size(); ++i, row += width) {
-      const bool leaves = rule_.exits({row, row + width}, memories_[i]);
+      const bool leaves = is_last || rule_.exits({row, row + width}, memories_[i]);
       (leaves ? decision.leaving : decision.staying).push_back(static_cast<int64_t>(i));
     }
     return decision;
@@ -129,12 +129,7 @@ at::Tensor EarlyExitsImpl::classify(const ExitPath& path,
     if (!result.defined()) {
       result = at::empty({context.layout.sequences(), outputs.size(1)}, outputs.options());
     }
-    auto decision = active.decide(outputs);
-    if (layer == exits_.size()) {
-      decision.leaving.resize(active.sequences().size());
-      std::iota(decision.leaving.begin(), decision.leaving.end(), 0);
-      decision.staying.clear();
-    }
+    const auto decision = active.decide(outputs, layer == exits_.size());
     if (decision.leaving.empty()) {
       continue;
     }

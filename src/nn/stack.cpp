@@ -207,29 +207,20 @@ ForwardContext StackImpl::at_layer(std::size_t layer, const ForwardContext& cont
 
 at::Tensor StackImpl::forward_layer(std::size_t layer,
                                     const at::Tensor& x,
-                                    const ForwardContext& shared) {
+                                    const ForwardContext& shared,
+                                    const RowSelection* selection) {
   if (is_dropped(layer, shared)) {
-    return x;
+    return selection == nullptr ? x : selection->select(x);
   }
   const auto block = blocks_[layer];
-  const auto run = [block](const at::Tensor& in, const ForwardContext& own) {
+  BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
     return block->forward(in, own);
   };
-  return ActivationHook::run_hooks(
-      layer, run_block(*block, run, layer_input(layer, x, shared), at_layer(layer, shared)));
-}
-
-at::Tensor StackImpl::forward_layer_selected(std::size_t layer,
-                                             const at::Tensor& x,
-                                             const ForwardContext& shared,
-                                             const RowSelection& selection) {
-  if (is_dropped(layer, shared)) {
-    return selection.select(x);
+  if (selection != nullptr) {
+    run = [block, rows = *selection](const at::Tensor& in, const ForwardContext& own) {
+      return block->forward_selected(in, own, rows);
+    };
   }
-  const auto block = blocks_[layer];
-  const auto run = [block, selection](const at::Tensor& in, const ForwardContext& own) {
-    return block->forward_selected(in, own, selection);
-  };
   return ActivationHook::run_hooks(
       layer, run_block(*block, run, layer_input(layer, x, shared), at_layer(layer, shared)));
 }
@@ -249,8 +240,7 @@ at::Tensor StackImpl::forward_halting(const at::Tensor& x, const ForwardContext&
       x, shared,
       {.layers = blocks_.size(), .skips_tokens = !runs_all && !drops, .skips_layers = !runs_all},
       [&](std::size_t layer, const at::Tensor& states, const RowSelection* selection) {
-        return selection == nullptr ? forward_layer(layer, states, shared)
-                                    : forward_layer_selected(layer, states, shared, *selection);
+        return forward_layer(layer, states, shared, selection);
       });
 }
 
@@ -278,8 +268,7 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   }
   const auto context = with_shared_scores(given, x.device());
   const auto last = blocks_.size() - 1;
-  return final_norm(
-      forward_layer_selected(last, forward_first(last, x, context), context, selection));
+  return final_norm(forward_layer(last, forward_first(last, x, context), context, &selection));
 }
 
 at::Tensor StackImpl::final_norm(const at::Tensor& stream) const {

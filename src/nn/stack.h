@@ -43,8 +43,12 @@ class StackImpl : public torch::nn::Module {
   /// The context with what the attention of all layers shares: the distance biases, added up, the
   /// distance table, and the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
-  /// Output of one layer. `shared`: a context with the shared scores.
-  at::Tensor forward_layer(std::size_t layer, const at::Tensor& x, const ForwardContext& shared);
+  /// Output of one layer, (N, D), or its selected rows, (M, D). `shared`: a context with the shared
+  /// scores.
+  at::Tensor forward_layer(std::size_t layer,
+                           const at::Tensor& x,
+                           const ForwardContext& shared,
+                           const RowSelection* selection = nullptr);
   /// The norm behind the last layer, if there is one.
   at::Tensor final_norm(const at::Tensor& stream) const;
 
@@ -54,11 +58,6 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
-  /// The selected rows of the output of one layer, (M, D).
-  at::Tensor forward_layer_selected(std::size_t layer,
-                                    const at::Tensor& x,
-                                    const ForwardContext& shared,
-                                    const RowSelection& selection);
   /// Output of all layers with adaptive computation time.
   at::Tensor forward_halting(const at::Tensor& x, const ForwardContext& shared);
   at::Tensor layer_input(std::size_t layer, const at::Tensor& x, const ForwardContext& context);

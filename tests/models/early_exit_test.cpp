@@ -10,6 +10,7 @@
 #include "models/directory.h"
 #include "models/encoder.h"
 #include "models/tiny.h"
+#include "models/weights/weight_map.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -140,6 +141,25 @@ TEST(EarlyExit, TrainsAllClassifiers) {
   model = make_model(options, 6);
   for (const auto& classifier : model->training_logits(exit_input(), context)) {
     EXPECT_EQ(classifier.weight, 0.25);
+  }
+}
+
+/// All other tensors keep the names that transformers gives them.
+TEST(EarlyExit, IsStoredBesideTheTensorsOfTheFamily) {
+  for (const auto family : test::transformers()) {
+    if (!has_head(family, Head::kSequence)) {
+      continue;
+    }
+    auto options = test::tiny_options(family, Head::kSequence);
+    const auto without = weight_map(options);
+    options.early_exit = EarlyExitOptions{};
+    replace_exit_rule("{type: entropy}", "test", options);
+    const auto with = weight_map(options);
+    ASSERT_GT(with.size(), without.size()) << word_of(family);
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      EXPECT_EQ(with[i].name.starts_with("early_exits."), i >= without.size());
+      EXPECT_EQ(i < without.size() ? without[i].name : with[i].name, with[i].name);
+    }
   }
 }
 

@@ -17,13 +17,11 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
-constexpr std::string_view kEarlyExits = "early_exits.";
-
-/// Pooling and output layers belong to a head, which a model that starts from one with another head
-/// does not find.
+/// Pooling, output layers and early exits belong to a head, which a model that starts from one with
+/// another head does not find.
 bool is_of_head(const std::string& parameter) {
   return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.") ||
-         parameter.starts_with(kEarlyExits);
+         parameter.starts_with("early_exits.");
 }
 
 /// Elements of each parameter that the tensors contain.
@@ -35,9 +33,9 @@ std::map<std::string, int64_t> stored_elements(const std::vector<StoredTensor>& 
   return result;
 }
 
-/// Replaces the tensors of layers whose parts are not the family's: those are stored under the
-/// names of their parameters.
-void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
+/// Replaces the tensors of parts that are not the family's: those are stored under the names of
+/// their parameters.
+void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions& options) {
   const auto model = options.family->make(options);
   const auto stored = stored_elements(tensors);
   const auto parameters = model->named_parameters();
@@ -57,14 +55,8 @@ void replace_layer_tensors(std::vector<StoredTensor>& tensors, const ModelOption
 
 std::vector<StoredTensor> weight_map(const ModelOptions& options) {
   auto tensors = options.family->tensors(options);
-  if (!options.layer_types.empty()) {
-    replace_layer_tensors(tensors, options);
-  } else if (options.early_exit) {
-    for (auto& tensor : tensors_by_name(*options.family->make(options), is_of_head)) {
-      if (tensor.parameter.starts_with(kEarlyExits)) {
-        tensors.push_back(std::move(tensor));
-      }
-    }
+  if (!options.layer_types.empty() || options.early_exit) {
+    replace_own_tensors(tensors, options);
   }
   return tensors;
 }

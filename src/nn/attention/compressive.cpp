@@ -1,7 +1,4 @@
-#include <algorithm>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
@@ -12,11 +9,8 @@ namespace weft::nn {
 AttentionMaker read_compressive_attention(config::Section& section) {
   SegmentMemory memory{.size = 512, .compressed_size = 512};
   MemoryCompressionOptions compression;
-  std::string name(memory_compressions().front().name);
-  std::vector<std::string> names;
-  for (const auto& definition : memory_compressions()) {
-    names.emplace_back(definition.name);
-  }
+  const auto& compressions = memory_compressions();
+  auto name = compressions.names().front();
   section.read("memory", memory.size,
                {.help = "Last tokens of earlier sequences of the stream that a sequence sees as "
                         "well; needs data.streams.",
@@ -29,18 +23,17 @@ AttentionMaker read_compressive_attention(config::Section& section) {
                {.help = "Tokens that make one vector.",
                 .unit = "tokens",
                 .range = config::between(1, 1024)});
-  section.read_name("compression", name, names,
+  section.read_name("compression", name, compressions.names(),
                     {.help = "How they do: a convolution, their mean or their maximum."});
   section.read("compression_loss_weight", memory.loss_weight,
                {.help = "Weight of the loss that trains the convolution: the attention to the "
                         "vectors should be that to the tokens (arXiv:1911.05507, section 3.2).",
                 .range = config::between(0, 1000)});
-  const auto found =
-      std::ranges::find(memory_compressions(), name, &MemoryCompressionDefinition::name);
+  const auto* const chosen = &compressions.at(name);
   return [=](const AttentionOptions& options) {
     require_causal(section, "compressive", options);
     auto own = memory;
-    own.compression = found->make({.dim = options.dim, .rate = compression.rate});
+    own.compression = chosen->make({.dim = options.dim, .rate = compression.rate});
     return std::make_shared<SelfAttention>(
         options,
         SelfAttentionParts{.core = std::make_shared<DenseCore>(options, dense_parts(options)),

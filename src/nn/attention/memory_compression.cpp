@@ -29,7 +29,7 @@ class MaxCompression : public MemoryCompression {
 class ConvolutionCompression : public MemoryCompression {
  public:
   explicit ConvolutionCompression(const MemoryCompressionOptions& options)
-      : MemoryCompression(options.rate) {
+      : MemoryCompression(options) {
     convolution_ = register_module("convolution",
                                    Linear(LinearOptions{options.rate * options.dim, options.dim}));
   }
@@ -42,22 +42,18 @@ class ConvolutionCompression : public MemoryCompression {
 };
 
 template <class Compression>
-std::shared_ptr<MemoryCompression> make_pooling(const MemoryCompressionOptions& options) {
-  return std::make_shared<Compression>(options.rate);
+std::shared_ptr<MemoryCompression> make_compression(const MemoryCompressionOptions& options) {
+  return std::make_shared<Compression>(options);
 }
 
 }  // namespace
 
-const std::vector<MemoryCompressionDefinition>& memory_compressions() {
-  static const std::vector<MemoryCompressionDefinition> kAll = {
-      {"convolution",
-       [](const MemoryCompressionOptions& options) -> std::shared_ptr<MemoryCompression> {
-         return std::make_shared<ConvolutionCompression>(options);
-       }},
-      {"mean", make_pooling<MeanCompression>},
-      {"max", make_pooling<MaxCompression>},
-  };
-  return kAll;
+const Registry<MemoryCompressionDefinition>& memory_compressions() {
+  static const Registry<MemoryCompressionDefinition> kRegistry(
+      "memory compression", {{"convolution", make_compression<ConvolutionCompression>},
+                             {"mean", make_compression<MeanCompression>},
+                             {"max", make_compression<MaxCompression>}});
+  return kRegistry;
 }
 
 }  // namespace weft::nn

@@ -37,15 +37,16 @@ int64_t query_size(const AttentionOptions& options) { return options.heads * hea
 
 /// Attention without positions or a mask: query (l, H K), key and value (n, G K) -> (H, l, K).
 at::Tensor content_attention(const at::Tensor& query,
-                             const kernels::AttentionInput& rows,
+                             const at::Tensor& key,
+                             const at::Tensor& value,
                              const AttentionOptions& options) {
   const auto heads = [&](const at::Tensor& of) {
     const auto split = of.to(kernels::accumulate_type(of)).unflatten(1, {-1, head_dim(options)});
     return split.transpose(0, 1).repeat_interleave(options.heads / split.size(1), 0);  // (H, n, K)
   };
-  const auto scores = kernels::batched_product(heads(query), heads(rows.key).transpose(1, 2)) *
-                      score_scale(options);
-  return kernels::batched_product(kernels::softmax(scores), heads(rows.value));
+  const auto scores =
+      kernels::batched_product(heads(query), heads(key).transpose(1, 2)) * score_scale(options);
+  return kernels::batched_product(kernels::softmax(scores), heads(value));
 }
 
 }  // namespace
@@ -136,21 +137,23 @@ void SelfAttention::add_compression_loss(const at::Tensor& x,
   // The loss trains the compression alone.
   const auto weight = qkv_->weight(context).detach();
   const auto bias = qkv_->bias().defined() ? qkv_->bias().detach() : at::Tensor();
-  const auto projected = [&](const at::Tensor& rows) {
-    return separate_rows(kernels::linear(rows, weight, bias), {}, {}, options_);
+  const auto queries = query_size(options_);
+  const auto attention_to = [&](const at::Tensor& rows, const at::Tensor& query) {
+    const auto key_value =
+        kernels::linear_slice(rows, weight, bias, queries, weight.size(0) - queries).chunk(2, 1);
+    return content_attention(query, key_value[0], key_value[1], options_);
   };
   at::Tensor sum;
   for (const auto& part : compressed) {
     const auto begin = context.layout.offsets[static_cast<std::size_t>(part.sequence)];
     const auto own = x.detach().narrow(0, begin, context.layout.length(part.sequence));
-    const auto query = projected(own).query;
-    const auto wanted = content_attention(query, projected(part.rows), options_).detach();
-    const auto found = content_attention(query, projected(part.compressed), options_);
-    const auto squares = kernels::deterministic_sum((found - wanted).square());
+    const auto query = kernels::linear_slice(own, weight, bias, 0, queries);
+    const auto difference = attention_to(part.compressed, query) - attention_to(part.rows, query);
+    const auto squares = kernels::deterministic_sum(difference.square());
     sum = sum.defined() ? sum + squares : squares;
   }
   context.auxiliary_losses->add({.name = "compression",
-                                 .sum = sum / static_cast<double>(query_size(options_)),
+                                 .sum = sum / static_cast<double>(queries),
                                  .weight = parts_.memory.loss_weight});
 }
 

@@ -1,7 +1,5 @@
 #include "train/sweep/halving.h"
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
