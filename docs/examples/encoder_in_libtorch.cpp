@@ -13,7 +13,7 @@
 
 #include "kernels/layout.h"
 #include "models/directory.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 
 namespace {
 

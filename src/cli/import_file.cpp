@@ -11,8 +11,8 @@
 #include "cli/model_output.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/fasttext/fasttext_features.h"
+#include "models/baselines/fasttext_import.h"
 #include "models/directory.h"
-#include "models/fasttext_import.h"
 #include "models/ngram/arpa.h"
 
 namespace weft::cli {

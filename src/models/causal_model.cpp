@@ -8,9 +8,9 @@
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/stack_parts.h"
-#include "nn/attention/window_attention.h"
+#include "nn/attention/patterns/window_attention.h"
 #include "nn/dropout_sites.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 
 namespace weft::models {
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "models/model.h"
-#include "nn/embeddings.h"
+#include "nn/embedding/embeddings.h"
 #include "nn/linear.h"
-#include "nn/sequence_pooling.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

@@ -9,7 +9,7 @@
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
-#include "nn/sequence_selection.h"
+#include "nn/depth/sequence_selection.h"
 
 namespace weft::models {
 

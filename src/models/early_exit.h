@@ -10,9 +10,9 @@
 #include "models/config/options.h"
 #include "models/heads.h"
 #include "models/model.h"
-#include "nn/exit_rule.h"
+#include "nn/depth/exit_rule.h"
 #include "nn/forward_context.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

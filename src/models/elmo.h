@@ -7,10 +7,10 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include "models/model.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/linear.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "nn/recurrent/cell.h"
-#include "nn/sequence_pooling.h"
-#include "nn/token_embedding.h"
 
 namespace weft::models {
 

@@ -3,9 +3,9 @@
 #include "models/early_exit.h"
 #include "models/heads.h"
 #include "models/model.h"
-#include "nn/embeddings.h"
-#include "nn/pooling.h"
-#include "nn/sequence_pooling.h"
+#include "nn/embedding/embeddings.h"
+#include "nn/pooling/pooling.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

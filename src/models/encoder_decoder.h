@@ -2,7 +2,7 @@
 
 #include "models/heads.h"
 #include "models/model.h"
-#include "nn/embeddings.h"
+#include "nn/embedding/embeddings.h"
 #include "nn/linear.h"
 #include "nn/stack.h"
 

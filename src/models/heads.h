@@ -9,8 +9,8 @@
 #include "models/config/options.h"
 #include "nn/forward_context.h"
 #include "nn/linear.h"
-#include "nn/norm.h"
-#include "nn/pooling.h"
+#include "nn/norm/norm.h"
+#include "nn/pooling/pooling.h"
 
 namespace weft::models {
 

@@ -9,7 +9,7 @@
 
 #include "config/section.h"
 #include "kernels/activation.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 
 namespace weft::models {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/config/options.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 #include "nn/position/position.h"
 
 /// Exchangeable parts of a whole model: those that its config names, otherwise those of its family.

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "models/model.h"
+#include "nn/embedding/patch_embeddings.h"
 #include "nn/linear.h"
-#include "nn/patch_embeddings.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

@@ -7,7 +7,7 @@
 
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
-#include "nn/drop_path.h"
+#include "nn/depth/drop_path.h"
 
 namespace weft::nn {
 

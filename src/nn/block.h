@@ -9,10 +9,10 @@
 #include <torch/nn/module.h>
 
 #include "nn/attention/attention.h"
-#include "nn/feed_forward.h"
+#include "nn/feed_forward/feed_forward.h"
 #include "nn/forward_context.h"
-#include "nn/norm.h"
-#include "nn/norm_place.h"
+#include "nn/norm/norm.h"
+#include "nn/norm/norm_place.h"
 #include "nn/residual_scale.h"
 #include "nn/row_selection.h"
 #include "nn/sublayer.h"
@@ -37,7 +37,7 @@ struct BlockOptions {
   bool has_first_norm = true;  // pre-norm only: false if a norm precedes the block anyway
   double dropout = 0.1;        // on the output of each sub-layer
   std::optional<double> feed_forward_dropout = {};  // on the feed-forward output, if different
-  double drop_path_rate = 0;                        // stochastic depth (nn/drop_path.h)
+  double drop_path_rate = 0;                        // stochastic depth (nn/depth/drop_path.h)
 
   int64_t dim() const { return norm.dim; }  // D
 };

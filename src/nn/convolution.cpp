@@ -11,7 +11,7 @@
 #include "nn/block.h"
 #include "nn/initial_values.h"
 #include "nn/linear.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 #include "nn/time_convolution.h"
 
 namespace weft::nn {

@@ -8,10 +8,10 @@
 #include <torch/nn/module.h>
 
 #include "nn/block.h"
-#include "nn/halting.h"
+#include "nn/depth/halting.h"
+#include "nn/depth/stochastic_depth.h"
+#include "nn/embedding/step_embedding.h"
 #include "nn/position/position.h"
-#include "nn/step_embedding.h"
-#include "nn/stochastic_depth.h"
 
 namespace weft::nn {
 

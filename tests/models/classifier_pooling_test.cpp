@@ -6,7 +6,7 @@
 #include "every_head.h"
 #include "models/config/family.h"
 #include "models/directory.h"
-#include "nn/sequence_pooling.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 

@@ -7,7 +7,7 @@
 #include "models/config/family_definition.h"
 #include "models/config/presets.h"
 #include "models/directory.h"
-#include "nn/patch_embeddings.h"
+#include "nn/embedding/patch_embeddings.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensors.h"

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "nn/auxiliary_losses.h"
 #include "nn/carried_state.h"
-#include "nn/feed_forward.h"
+#include "nn/feed_forward/feed_forward.h"
 #include "nn/linear.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/train.h"

@@ -6,7 +6,7 @@
 #include "base/string_util.h"
 #include "nn/block.h"
 #include "nn/output/output_layer.h"
-#include "nn/sequence_pooling.h"
+#include "nn/pooling/sequence_pooling.h"
 
 namespace weft::models {
 

@@ -12,7 +12,7 @@
 #include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
 #include "nn/output/output_layer.h"
-#include "nn/sequence_pooling.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
 
 namespace weft::models {

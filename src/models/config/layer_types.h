@@ -9,9 +9,9 @@
 
 #include "formats/json.h"
 #include "nn/component.h"
-#include "nn/halting.h"
-#include "nn/norm_place.h"
-#include "nn/step_embedding.h"
+#include "nn/depth/halting.h"
+#include "nn/embedding/step_embedding.h"
+#include "nn/norm/norm_place.h"
 
 namespace weft::nn {
 class Attention;

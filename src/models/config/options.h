@@ -12,12 +12,12 @@
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
-#include "nn/mixture_of_experts.h"
-#include "nn/norm_place.h"
+#include "nn/depth/stochastic_depth.h"
+#include "nn/feed_forward/mixture_of_experts.h"
+#include "nn/norm/norm_place.h"
 #include "nn/position/disentangled.h"
 #include "nn/position/rotary.h"
 #include "nn/position/t5_bias.h"
-#include "nn/stochastic_depth.h"
 
 namespace weft::models {
 

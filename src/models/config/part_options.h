@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/exit_rule.h"
+#include "nn/depth/exit_rule.h"
 
 /// Options of the parts of a layer, whose defaults are BERT's behaviour, and of kinds of models.
 namespace weft::models {

@@ -1,9 +1,9 @@
 #include "base/string_util.h"
-#include "models/bag_of_words.h"
+#include "models/baselines/bag_of_words.h"
+#include "models/baselines/decomposable_attention.h"
 #include "models/config/choice_json.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
-#include "models/decomposable_attention.h"
 #include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 

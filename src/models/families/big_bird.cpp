@@ -1,4 +1,4 @@
-#include "nn/attention/big_bird.h"
+#include "nn/attention/patterns/big_bird.h"
 
 #include "base/string_util.h"
 #include "models/families/bert_kind.h"

@@ -1,4 +1,4 @@
-#include "models/fasttext.h"
+#include "models/baselines/fasttext.h"
 
 #include "base/string_util.h"
 #include "models/config/hf_config_fields.h"

@@ -1,4 +1,4 @@
-#include "models/feed_forward_lm.h"
+#include "models/baselines/feed_forward_lm.h"
 
 #include <utility>
 

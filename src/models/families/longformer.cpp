@@ -1,4 +1,4 @@
-#include "nn/attention/longformer.h"
+#include "nn/attention/patterns/longformer.h"
 
 #include <algorithm>
 #include <utility>

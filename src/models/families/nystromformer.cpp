@@ -2,7 +2,7 @@
 #include "models/config/hf_config_fields.h"
 #include "models/families/bert_kind.h"
 #include "models/families/families.h"
-#include "nn/attention/nystrom.h"
+#include "nn/attention/approximations/nystrom.h"
 
 namespace weft::models {
 

@@ -13,7 +13,7 @@
 #include "models/encoder_decoder_parts.h"
 #include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
-#include "nn/attention/score_functions.h"
+#include "nn/attention/scores/score_functions.h"
 
 namespace weft::models {
 

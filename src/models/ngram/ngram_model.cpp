@@ -16,7 +16,7 @@
 #include "models/ngram/estimate.h"
 #include "models/ngram/smoothing.h"
 #include "nn/decoding_state.h"
-#include "nn/pooling.h"
+#include "nn/pooling/pooling.h"
 
 namespace weft::models {
 

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "base/string_util.h"
+#include "nn/attention/approximations/linformer.h"
+#include "nn/attention/approximations/nystrom.h"
 #include "nn/attention/attention_types.h"
-#include "nn/attention/big_bird.h"
-#include "nn/attention/linformer.h"
-#include "nn/attention/longformer.h"
-#include "nn/attention/nystrom.h"
-#include "nn/attention/window_attention.h"
+#include "nn/attention/patterns/big_bird.h"
+#include "nn/attention/patterns/longformer.h"
+#include "nn/attention/patterns/window_attention.h"
 
 namespace weft::nn {
 

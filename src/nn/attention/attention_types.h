@@ -1,14 +1,14 @@
 #pragma once
 
 #include "nn/attention/attention.h"
-#include "nn/attention/sparse_pattern.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 /// The readers of the attention types and patterns that need no header of their own, each defined
 /// in a file of its own.
 namespace weft::nn {
 
 /// full attention whose scores are not scaled dot products, with the keys of a score function; all
-/// heads share its weights (nn/attention/score_functions.h).
+/// heads share its weights (nn/attention/scores/score_functions.h).
 AttentionMaker read_scored_attention(config::Section& section);
 /// the two patterns of Sparse Transformers (arXiv:1904.10509)
 AttentionMaker read_sparse_transformer_attention(config::Section& section);

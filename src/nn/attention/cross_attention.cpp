@@ -2,7 +2,7 @@
 
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
-#include "nn/attention/score_parts.h"
+#include "nn/attention/scores/score_parts.h"
 #include "nn/attention/self_attention.h"
 #include "nn/dropout_sites.h"
 

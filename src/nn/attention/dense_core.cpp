@@ -13,7 +13,7 @@
 #include "kernels/softmax.h"
 #include "kernels/to_device.h"
 #include "nn/attention/mask_patterns.h"
-#include "nn/attention/score_parts.h"
+#include "nn/attention/scores/score_parts.h"
 
 namespace weft::nn {
 

@@ -9,7 +9,7 @@
 #include "kernels/to_device.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/kv_cache.h"
-#include "nn/attention/segment_memory.h"
+#include "nn/attention/memory/segment_memory.h"
 #include "nn/auxiliary_losses.h"
 #include "nn/dropout_sites.h"
 

@@ -5,8 +5,8 @@
 #include "kernels/attention/rotary.h"
 #include "nn/attention/attention_core.h"
 #include "nn/attention/attention_parts.h"
-#include "nn/attention/distance_projection.h"
-#include "nn/attention/segment_memory.h"
+#include "nn/attention/memory/segment_memory.h"
+#include "nn/attention/scores/distance_projection.h"
 #include "nn/linear.h"
 
 namespace weft::nn {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "nn/attention/attention_core.h"
-#include "nn/attention/sparse_groups.h"
-#include "nn/attention/sparse_pattern.h"
+#include "nn/attention/patterns/sparse_groups.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 namespace weft::nn {
 

@@ -9,7 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "base/string_util.h"
-#include "nn/norm.h"
+#include "nn/norm/norm.h"
 
 namespace weft::nn {
 

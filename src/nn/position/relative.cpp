@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/linear/linear.h"
-#include "nn/attention/score_parts.h"
+#include "nn/attention/scores/score_parts.h"
 
 namespace weft::nn {
 

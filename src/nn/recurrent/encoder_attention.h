@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/layout.h"
-#include "nn/attention/score_functions.h"
+#include "nn/attention/scores/score_functions.h"
 #include "nn/forward_context.h"
 #include "nn/linear.h"
 #include "nn/recurrent/coverage.h"

@@ -19,7 +19,7 @@ namespace {
 using formats::Json;
 
 constexpr int64_t kSearchWords = 14;
-constexpr int64_t kEnd = 13;
+constexpr int64_t kEos = 13;
 
 /// The formula of scripts/make_decoding_reference.py.
 double toy_logit(int64_t before, int64_t last, int64_t word) {
@@ -78,7 +78,7 @@ const Json& reference() {
 
 SearchOptions search_options_of(const Json& settings) {
   SearchOptions options;
-  options.eos_ids = {kEnd};
+  options.eos_ids = {kEos};
   if (settings.contains("eos_token_id")) {
     options.eos_ids = settings["eos_token_id"].get<Tokens>();
   }
@@ -148,7 +148,7 @@ TEST(Search, EqualsTransformers) {
 TEST(Search, PromptsAreIndependent) {
   const auto together = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{3}}) {
-    const SearchOptions options{.eos_ids = {kEnd}, .num_beams = beams};
+    const SearchOptions options{.eos_ids = {kEos}, .num_beams = beams};
     ToyDecoder decoder(together);
     const auto all = search(decoder, together, options);
     for (std::size_t i = 0; i < together.size(); ++i) {
@@ -181,7 +181,7 @@ TEST(Search, GreedyScoresAreLogProbabilities) {
 }
 
 SearchOptions sampled(uint64_t seed) {
-  return {.eos_ids = {kEnd}, .sampling = {.is_enabled = true, .temperature = 3, .seed = seed}};
+  return {.eos_ids = {kEos}, .sampling = {.is_enabled = true, .temperature = 3, .seed = seed}};
 }
 
 TEST(Search, DrawsDependOnlyOnSeedPromptAndPosition) {
@@ -218,11 +218,11 @@ TEST(Search, SeveralSamplesOfAPromptDiffer) {
 TEST(Search, OnlyAllowedTokensAndEndTokensAreGenerated) {
   const auto prompts = prompts_of(Json::object());
   for (const int64_t beams : {int64_t{1}, int64_t{4}}) {
-    SearchOptions options{.eos_ids = {kEnd}, .rules = {.allowed = {2, 5, 99}}, .num_beams = beams};
+    SearchOptions options{.eos_ids = {kEos}, .rules = {.allowed = {2, 5, 99}}, .num_beams = beams};
     ToyDecoder decoder(prompts);
     for (const auto& hypotheses : search(decoder, prompts, options)) {
       for (const auto token : hypotheses[0].tokens) {
-        EXPECT_TRUE(token == 2 || token == 5 || token == kEnd) << token;
+        EXPECT_TRUE(token == 2 || token == 5 || token == kEos) << token;
       }
     }
   }
@@ -247,7 +247,7 @@ TEST(Search, TokensAreStreamed) {
   std::map<int64_t, Tokens> told;
   const SearchHooks hooks{.on_token = [&](int64_t i, int64_t token) { told[i].push_back(token); }};
   ToyDecoder decoder(prompts);
-  const auto found = search(decoder, prompts, {.eos_ids = {kEnd}}, hooks);
+  const auto found = search(decoder, prompts, {.eos_ids = {kEos}}, hooks);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     EXPECT_EQ(told[static_cast<int64_t>(i)], found[i][0].tokens);
   }
@@ -276,7 +276,7 @@ TEST(Search, GroupsWithPenaltyDiffer) {
   }
   ToyDecoder again(prompts);
   const SearchOptions alike{
-      .eos_ids = {kEnd}, .num_beams = 4, .num_beam_groups = 4, .num_return_sequences = 4};
+      .eos_ids = {kEos}, .num_beams = 4, .num_beam_groups = 4, .num_return_sequences = 4};
   const auto same = search(again, prompts, alike)[0];
   EXPECT_EQ(same[0].tokens, same[3].tokens);  // each group is greedy by itself
 }
@@ -287,7 +287,7 @@ TEST(Search, WordPenaltyMakesShorterTexts) {
     ToyDecoder decoder(prompts);
     std::size_t words = 0;
     const SearchOptions options{
-        .eos_ids = {kEnd}, .num_beams = 4, .length_penalty = 0, .word_penalty = cost};
+        .eos_ids = {kEos}, .num_beams = 4, .length_penalty = 0, .word_penalty = cost};
     for (const auto& found : search(decoder, prompts, options)) {
       words += found[0].tokens.size();
     }

@@ -10,7 +10,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "nn/attention/mask_patterns.h"
-#include "nn/attention/score_parts.h"
+#include "nn/attention/scores/score_parts.h"
 #include "nn/attention/self_attention.h"
 #include "support/context.h"
 #include "support/tensors.h"

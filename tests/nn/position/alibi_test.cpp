@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/attention/window_attention.h"
+#include "nn/attention/patterns/window_attention.h"
 #include "nn/decoding_state.h"
 #include "nn/stack.h"
 #include "support/context.h"

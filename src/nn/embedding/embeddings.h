@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <torch/nn/module.h>
+
+#include "nn/dropout_sites.h"
+#include "nn/forward_context.h"
+#include "nn/norm/norm.h"
+#include "nn/position/position.h"
+
+namespace weft::nn {
+
+/// Table of embeddings, one row per id.
+class EmbeddingTableImpl : public torch::nn::Module {
+ public:
+  EmbeddingTableImpl(int64_t rows, int64_t dim);
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  at::Tensor weight_;  // (rows, dim)
+};
+TORCH_MODULE(EmbeddingTable);
+
+struct EmbeddingsOptions {
+  int64_t vocabulary = 0;            // V
+  int64_t dim = 0;                   // D
+  int64_t segments = 0;              // T; 0: no segment embeddings
+  bool defaults_token_types = true;  // without types, all tokens get segment 0, rather than none
+  Positions positions = {};
+  int64_t length = 0;  // maximum sequence length; 0: none
+  NormOptions norm;
+  double dropout = 0.1;
+  bool has_norm = true;
+  double scale = 1;         // of the word embeddings (arXiv:1706.03762, section 3.4)
+  int64_t padding_id = -1;  // id whose row gets no gradient from the lookup
+  DropoutSite site = DropoutSite::kEmbedding;  // id of its dropout
+  EmbeddingTable word = nullptr;  // table of another module: shared, not created; it is
+                                  // not registered here again
+};
+
+/// dropout(norm(transforms(scale * word + position + segment))): the input of BERT's stack
+/// (arXiv:1810.04805, figure 2).
+class EmbeddingsImpl : public torch::nn::Module {
+ public:
+  explicit EmbeddingsImpl(const EmbeddingsOptions& options);
+
+  /// ids (N); types (N), or undefined -> (N, D)
+  at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const ForwardContext& context);
+
+  const EmbeddingTable& words() const { return word_; }
+  const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
+
+ private:
+  /// Their rows, in the type of the word embeddings.
+  std::vector<PositionRows> position_rows(const kernels::Layout& layout) const;
+  at::Tensor sum(const at::Tensor& ids,
+                 const std::vector<PositionRows>& positions,
+                 const at::Tensor& segments) const;
+
+  EmbeddingsOptions options_;
+  EmbeddingTable word_{nullptr};
+  std::vector<std::shared_ptr<PositionEmbedding>> positions_;
+  std::vector<std::shared_ptr<EmbeddingTransform>> transforms_;
+  EmbeddingTable segment_{nullptr};  // null without segments
+  std::shared_ptr<Norm> norm_;       // null without norm
+};
+TORCH_MODULE(Embeddings);
+
+}  // namespace weft::nn
