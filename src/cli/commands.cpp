@@ -21,6 +21,8 @@ const std::vector<Command>& commands() {
       {kTrain, "list", "runs in a directory: objective, model, progress, best metric", run_list},
       {kTrain, "compare", "config and metrics of runs, with paired bootstrap intervals",
        run_compare},
+      {kTrain, "report", "one HTML page about runs: curves, predictions, attention, data",
+       run_report},
       {kUse, "evaluate", "evaluate a model: loss and metrics on data files", run_evaluate,
        kOnRanks},
       {kUse, "predict", "predict classes, values or masked tokens for JSON lines of text",

@@ -12,6 +12,7 @@ const std::vector<Command>& commands();
 
 int run_init(std::vector<std::string> arguments);
 int run_compare(std::vector<std::string> arguments);
+int run_report(std::vector<std::string> arguments);
 int run_list(std::vector<std::string> arguments);
 int run_launch(std::vector<std::string> arguments);
 int run_train(std::vector<std::string> arguments);

@@ -37,6 +37,9 @@ Image read_image(const std::string& path);
 /// The same from memory; `location` names the image in errors.
 Image decode_image(std::string_view bytes, const std::string& location);
 
+/// The image as a PNG file. Throws Error if it has no pixels.
+std::string encode_png(const Image& image);
+
 /// Reads the size from the first bytes of an image, without decoding pixels.
 ImageSize image_size(std::string_view bytes, const std::string& location);
 ImageSize read_image_size(const std::string& path);

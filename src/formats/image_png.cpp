@@ -129,4 +129,21 @@ Image decode_png(std::string_view bytes, const std::string& location) {
   return image;
 }
 
+std::string encode_png(const Image& image) {
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
+  std::string bytes(size, '\0');
+  if (png_image_write_to_memory(&header, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr) ==
+      0) {
+    throw Error(str_cat("an image of ", image.width, " x ", image.height,
+                        " pixels cannot be written as PNG: ", header.message));
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace weft::formats

@@ -95,6 +95,64 @@ double average_precision(const std::vector<bool>& is_positive, const std::vector
   return true_positives == 0 ? kUndefined : sum / true_positives;
 }
 
+ThresholdCurve roc_curve(const std::vector<bool>& is_positive, const std::vector<double>& scores) {
+  double positives = 0;
+  double negatives = 0;
+  ThresholdCurve curve{.x = {0}, .y = {0}, .thresholds = {std::numeric_limits<double>::infinity()}};
+  for (const auto& group : group_by_score(is_positive, scores)) {
+    curve.x.push_back(negatives += group.negatives);
+    curve.y.push_back(positives += group.positives);
+    curve.thresholds.push_back(group.score);
+  }
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    curve.x[i] = negatives == 0 ? kUndefined : curve.x[i] / negatives;
+    curve.y[i] = positives == 0 ? kUndefined : curve.y[i] / positives;
+  }
+  return curve;
+}
+
+ThresholdCurve precision_recall_curve(const std::vector<bool>& is_positive,
+                                      const std::vector<double>& scores) {
+  double positives = 0;
+  double found = 0;
+  ThresholdCurve curve;
+  for (const auto& group : group_by_score(is_positive, scores)) {
+    positives += group.positives;
+    found += group.positives + group.negatives;
+    curve.x.push_back(positives);
+    curve.y.push_back(positives / found);
+    curve.thresholds.push_back(group.score);
+  }
+  for (auto& recall : curve.x) {
+    recall = positives == 0 ? 1 : recall / positives;
+  }
+  return curve;
+}
+
+std::vector<CalibrationBin> calibration_bins(const std::vector<bool>& is_positive,
+                                             const std::vector<double>& probabilities,
+                                             int bins) {
+  // A probability at the edge of two bins belongs to the lower one.
+  std::vector<double> edges;
+  for (int i = 1; i < bins; ++i) {
+    edges.push_back(i * (1.0 / bins));
+  }
+  std::vector<CalibrationBin> all(static_cast<std::size_t>(bins));
+  for (std::size_t i = 0; i < probabilities.size(); ++i) {
+    const auto edge = std::lower_bound(edges.begin(), edges.end(), probabilities[i]);
+    auto& bin = all[static_cast<std::size_t>(edge - edges.begin())];
+    bin.mean_probability += probabilities[i];
+    bin.positive_fraction += is_positive[i] ? 1 : 0;
+    bin.count += 1;
+  }
+  std::erase_if(all, [](const CalibrationBin& bin) { return bin.count == 0; });
+  for (auto& bin : all) {
+    bin.mean_probability /= bin.count;
+    bin.positive_fraction /= bin.count;
+  }
+  return all;
+}
+
 double nan_mean(const std::vector<double>& metrics) {
   double sum = 0;
   double count = 0;

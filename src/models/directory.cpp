@@ -198,6 +198,7 @@ void save_model(const std::string& directory,
   const auto buffers = model.named_buffers();
   at::Tensor kept;  // the one that is being written
   std::vector<formats::NamedTensor> tensors;
+  std::vector<formats::NamedTensor> separate;
   const auto map = weight_map(model.options());
   for (const auto& stored : map) {
     const auto type = stored.dtype.value_or(dtype);
@@ -209,13 +210,17 @@ void save_model(const std::string& directory,
       return view_of(kept).bytes;
     };
     const formats::TensorView view{.dtype = type, .shape = stored.shape, .bytes = {}};
-    tensors.push_back({stored.name, view, read});
+    (stored.is_separate ? separate : tensors).push_back({stored.name, view, read});
     if (!stored.duplicate_name.empty()) {
       tensors.push_back({stored.duplicate_name, view, read});
     }
   }
   formats::write_safetensors(directory + "/model.safetensors", tensors, {{"format", "pt"}},
                              FileWriter::Mode::kPlain);
+  if (!separate.empty()) {
+    formats::write_safetensors(directory + "/" + kSeparateTensors, separate, {{"format", "pt"}},
+                               FileWriter::Mode::kPlain);
+  }
   write_config(directory, model.options(), dtype);
   write_generation(directory, model.options());
 }

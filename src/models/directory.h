@@ -60,9 +60,9 @@ LoadedModel load_model(const std::string& directory,
                        uint64_t seed,
                        const std::set<Part>& new_parts = {});
 
-/// Writes config.json and model.safetensors under their Hugging Face names, not atomically: the
-/// caller renames the whole directory. `parameter`: returns the tensor to store for a registered
-/// parameter name (the fp32 master in bf16 training).
+/// Writes config.json and model.safetensors (and kSeparateTensors) under their Hugging Face names,
+/// not atomically: the caller renames the whole directory. `parameter`: returns the tensor to store
+/// for a registered parameter name (the fp32 master in bf16 training).
 using ParameterSource = std::function<at::Tensor(const std::string&)>;
 void save_model(const std::string& directory,
                 const Model& model,

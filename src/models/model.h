@@ -97,6 +97,9 @@ class Model : public torch::nn::Module {
   /// Word embeddings (V, E) of the input; undefined if there are none.
   virtual at::Tensor input_embeddings() const { return {}; }
 
+  /// Weight (V, C) of each token for each class, of a linear classifier; undefined for others.
+  virtual at::Tensor token_class_weights() const { return {}; }
+
   /// Applies the head's transform to rows of hidden states: (M, D) -> (M, E), ready for
   /// `output_weight`.
   virtual at::Tensor token_features(const at::Tensor& rows);

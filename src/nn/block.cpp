@@ -7,6 +7,7 @@
 
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
+#include "nn/attention/cross_attention.h"
 #include "nn/depth/drop_path.h"
 
 namespace weft::nn {
@@ -130,6 +131,8 @@ class SublayerBlock : public Block {
     if (recorder != nullptr && recorder->records(context.depth(options_.layer))) {
       if (auto* const attention = dynamic_cast<Attention*>(step.sublayer.get())) {
         recorder->add(context.depth(options_.layer), attention->weights(x, context));
+      } else if (auto* const cross = dynamic_cast<CrossAttention*>(step.sublayer.get())) {
+        recorder->add_cross(context.depth(options_.layer), cross->weights(x, context));
       }
     }
   }

@@ -42,7 +42,8 @@ const std::map<std::string, std::set<std::string>>& allowed() {
     extend("inference", {"batching", "metrics"});
     extend("objectives", {"batching", "metrics"});
     extend("train", {"objectives", "inference"});
-    extend("cli", {"train"});
+    extend("report", {"train"});
+    extend("cli", {"report"});
     return result;
   }();
   return kAllowed;

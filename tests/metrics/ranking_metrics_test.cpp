@@ -64,5 +64,28 @@ TEST(ConfusionCounts, AveragesAreMicroMacroAndWeighted) {
   EXPECT_DOUBLE_EQ(counts.weighted().f1, (3 * 0.8 + 2.0 / 3) / 4);
 }
 
+// Values of scikit-learn 1.9 for the same examples, with equal scores and an edge of a bin.
+TEST(Ranking, CurvesEqualScikitLearn) {
+  const std::vector<bool> truth = {true, false, true, true, false, false, true};
+  const std::vector<double> scores = {0.9, 0.8, 0.8, 0.55, 0.4, 0.1, 0.35};
+  const auto roc = roc_curve(truth, scores);
+  EXPECT_EQ(roc.x, (std::vector<double>{0, 0, 1.0 / 3, 1.0 / 3, 2.0 / 3, 2.0 / 3, 1}));
+  EXPECT_EQ(roc.y, (std::vector<double>{0, 0.25, 0.5, 0.75, 0.75, 1, 1}));
+  EXPECT_TRUE(std::isinf(roc.thresholds[0]));
+  EXPECT_EQ(roc.thresholds[2], 0.8);
+  const auto precision = precision_recall_curve(truth, scores);
+  EXPECT_EQ(precision.x, (std::vector<double>{0.25, 0.5, 0.75, 0.75, 1, 1}));
+  EXPECT_EQ(precision.y, (std::vector<double>{1, 2.0 / 3, 0.75, 0.6, 2.0 / 3, 4.0 / 7}));
+  const auto bins = calibration_bins(truth, scores, 5);
+  ASSERT_EQ(bins.size(), 5U);
+  const std::vector<double> fractions = {0, 0.5, 1, 0.5, 1};
+  const std::vector<double> means = {0.1, 0.375, 0.55, 0.8, 0.9};
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    EXPECT_DOUBLE_EQ(bins[i].positive_fraction, fractions[i]);
+    EXPECT_DOUBLE_EQ(bins[i].mean_probability, means[i]);
+  }
+  EXPECT_TRUE(std::isnan(roc_curve({true}, {0.5}).x.back()));
+}
+
 }  // namespace
 }  // namespace weft::metrics

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/commands.h"
@@ -12,44 +13,11 @@
 #include "cli/ranks.h"
 #include "cli/shared_options.h"
 #include "formats/json.h"
-#include "metrics/metric.h"
+#include "report/evaluation_json.h"
 #include "train/step/evaluate.h"
 
 namespace weft::cli {
 namespace {
-
-constexpr int kDigits = 12;  // the rest of a double is rounding of sums
-
-/// Rounds all numbers, so that 0.45 is not printed as 0.44999999999999984.
-void round_numbers(formats::Json& value) {
-  if (value.is_number_float()) {
-    value = round_to_digits(value.get<double>(), kDigits);
-  }
-  if (value.is_structured()) {
-    for (auto& part : value) {
-      round_numbers(part);
-    }
-  }
-}
-
-formats::Json report_of(const train::DirectoryEvaluation& done) {
-  formats::Json line = formats::Json::object();
-  formats::Json undefined = formats::Json::object();
-  for (const auto& [name, value] : done.evaluation->result()) {
-    line[name] = value;
-    if (const auto reason = metrics::undefined_reason(name, value); !reason.empty()) {
-      undefined[name] = reason;
-    }
-  }
-  if (done.decision.threshold) {
-    line["eval_threshold"] = *done.decision.threshold;
-  }
-  if (!undefined.empty()) {
-    line["undefined"] = undefined;
-  }
-  line.update(done.evaluation->details());
-  return line;
-}
 
 /// The part of the training data to evaluate on; nullopt: files are named.
 std::optional<data::SplitPart> read_split_part(const Arguments& arguments) {
@@ -67,6 +35,18 @@ std::optional<data::SplitPart> read_split_part(const Arguments& arguments) {
         "weft evaluate: --data FILE is required (or --split PART, if the run had data.split)");
   }
   return std::nullopt;
+}
+
+/// Writes the `count` examples with the highest loss as JSON lines, atomically.
+void write_hardest_examples(const std::string& path,
+                            const train::DirectoryEvaluation& done,
+                            int64_t count) {
+  FileWriter writer(path);
+  for (const auto& line : report::hardest_examples(done, count)) {
+    // Texts may contain bytes that are not UTF-8; JSON must not.
+    writer.write(line.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n");
+  }
+  writer.commit();
 }
 
 /// Says which checkpoint was evaluated: `runs/a/best -> checkpoint-200`.
@@ -162,10 +142,9 @@ int run_evaluate(std::vector<std::string> raw) {
     log::info(str_cat("[evaluate] the examples with the largest loss were written to ",
                       arguments.get("hardest")));
   }
-  auto report = report_of(done);
-  report.update(generated);
-  round_numbers(report);
-  print(arguments, report, done);
+  auto results = report::evaluation_json(done);
+  results.update(report::rounded(generated));
+  print(arguments, results, done);
   return 0;
 }
 

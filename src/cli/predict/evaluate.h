@@ -27,11 +27,4 @@ formats::Json evaluate_texts(const Arguments& arguments,
 /// recall and F1 of each class; the confusion matrix.
 std::string evaluation_table(const formats::Json& report, const std::string& selected_by);
 
-/// Writes the `count` examples with the highest loss as JSON lines, worst first: source location,
-/// texts, label, prediction, scores, loss; for a tagger location, words, for each word its tag, the
-/// prediction and its score, and the sum of the words' losses. The file is written atomically.
-void write_hardest_examples(const std::string& path,
-                            const train::DirectoryEvaluation& done,
-                            int64_t count);
-
 }  // namespace weft::cli

@@ -3,86 +3,30 @@
 #include <iostream>
 #include <set>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "cli/commands.h"
-#include "cli/runs/run_summary.h"
 #include "cli/shared_options.h"
-#include "config/yaml.h"
 #include "metrics/bootstrap.h"
+#include "report/run_summary.h"
 #include "train/run/device.h"
-#include "train/run/train.h"
 #include "train/step/evaluate_directory.h"
 
 namespace weft::cli {
 namespace {
 
 using formats::Json;
+using report::RunSummary;
 using Metrics = std::map<std::string, double>;
 
 constexpr uint64_t kSamples = 1000;  // bootstrap samples
 constexpr int kComparedDigits = 4;
 
-/// A value of the config in YAML flow style, as `--data` takes it.
-std::string flow_text(const config::Node& node) {
-  std::vector<std::string> parts;
-  switch (node.kind) {
-    case config::Node::Kind::kNull:
-      return "null";
-    case config::Node::Kind::kScalar:
-      return node.is_plain ? node.scalar : config::yaml_text(node.scalar);
-    case config::Node::Kind::kList:
-      for (const auto& item : node.items) {
-        parts.push_back(flow_text(item));
-      }
-      return "[" + join(parts) + "]";
-    case config::Node::Kind::kMap:
-      for (const auto& entry : node.entries) {
-        parts.push_back(entry.key + ": " + flow_text(entry.value));
-      }
-      return "{" + join(parts) + "}";
-  }
-  return "";
-}
-
 /// --data, else data.evaluate of the first run; empty if it has none.
 std::vector<std::string> files_of(const Arguments& arguments, const RunSummary& first) {
-  auto files = arguments.all("data");
-  const auto* evaluate = first.config.value_at("data.evaluate");
-  if (files.empty() && evaluate != nullptr) {
-    for (const auto& item : evaluate->items) {
-      files.push_back(flow_text(item));
-    }
-  }
-  return files;
-}
-
-/// Keys whose values differ, each with its value in every run.
-Json config_differences(const std::vector<RunSummary>& runs) {
-  const auto text_of = [](const RunSummary& run) {
-    return read_file(run.directory + "/config.yaml");
-  };
-  const auto first = text_of(runs[0]);
-  std::map<std::string, std::map<std::size_t, std::string>> others;
-  std::map<std::string, std::string> before;
-  for (std::size_t i = 1; i < runs.size(); ++i) {
-    for (const auto& change : train::config_changes(first, text_of(runs[i]))) {
-      if (change.key != "run.directory") {
-        before[change.key] = change.before;
-        others[change.key][i] = change.after;
-      }
-    }
-  }
-  Json differences = Json::object();
-  for (const auto& [key, values] : others) {
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const auto found = values.find(i);
-      differences[key].push_back(found == values.end() ? before[key] : found->second);
-    }
-  }
-  return differences;
+  const auto files = arguments.all("data");
+  return files.empty() ? report::evaluation_files(first) : files;
 }
 
 /// Differences of the metrics to those of the first run, in each bootstrap sample.
@@ -151,7 +95,8 @@ Json logged(const std::vector<RunSummary>& runs) {
   for (const auto& run : runs) {
     const bool has_best = run.state && !run.state->scored.empty();
     const auto step = has_best ? std::optional(run.state->scored.front().step) : std::nullopt;
-    reports.push_back(run_report(run.directory, logged_metrics(run.directory, step), {}, {}));
+    reports.push_back(
+        run_report(run.directory, report::logged_metrics(run.directory, step), {}, {}));
   }
   return reports;
 }
@@ -226,9 +171,9 @@ int run_compare(std::vector<std::string> raw) {
   train::set_threads(read_threads(arguments));
   std::vector<RunSummary> runs;
   for (const auto& directory : arguments.positional()) {
-    runs.push_back(read_run(directory));
+    runs.push_back(report::read_run(directory));
   }
-  Json report = {{"config", config_differences(runs)}};
+  Json report = {{"config", report::config_differences(runs)}};
   const auto files = files_of(arguments, runs[0]);
   if (files.empty()) {
     log::warning(str_cat("[compare] ", runs[0].directory,

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/commands.h"
-#include "cli/runs/run_summary.h"
 #include "config/section.h"
 #include "objectives/objective_registry.h"
+#include "report/run_summary.h"
 
 namespace weft::cli {
 namespace {
@@ -24,7 +24,7 @@ constexpr int kListedDigits = 4;  // of the metric
 
 /// Run directories at or below `directory`, sorted by name. Runs are not nested.
 void find_runs(const std::string& directory, int depth, std::vector<std::string>& found) {
-  if (is_run_directory(directory)) {
+  if (report::is_run_directory(directory)) {
     found.push_back(directory);
     return;
   }
@@ -58,7 +58,7 @@ std::string date_of(const std::string& directory) {
 }
 
 /// The metric that selects checkpoints: train.best_by, or the default of the objective.
-std::string metric_of(const RunSummary& run) {
+std::string metric_of(const report::RunSummary& run) {
   const auto name = run.setting("train.best_by");
   if (!name.empty()) {
     return name;
@@ -68,7 +68,7 @@ std::string metric_of(const RunSummary& run) {
   return objectives::read_objective(section)->metric_for_best_model();
 }
 
-Json best_of(const RunSummary& run) {
+Json best_of(const report::RunSummary& run) {
   if (!run.state || run.state->scored.empty()) {
     return nullptr;
   }
@@ -77,7 +77,7 @@ Json best_of(const RunSummary& run) {
 }
 
 Json line_of(const std::string& directory) {
-  const auto run = read_run(directory);
+  const auto run = report::read_run(directory);
   return {{"run", directory},
           {"objective", run.setting("objective.type")},
           {"model", run.model()},

@@ -106,11 +106,12 @@ int run_sweep(const Arguments& arguments, const std::vector<std::string>& overri
                               .tests = arguments.all("test"),
                               .resume = resume_of(arguments.get("resume", "auto")),
                               .halving = arguments.integer("halving", 0, 2, kMaxRuns)};
+  const auto config = train::read_run_config(config::Document::load(file, overrides));
   if (arguments.has("seeds")) {
-    const auto config = train::read_run_config(config::Document::load(file, overrides));
     request.seeds = read_seeds(arguments.get("seeds"), config.run.seed);
   }
   const auto result = train::run_sweep(request);
+  write_report_if_asked(config.run);
   std::cout << (arguments.has("json") ? train::to_json(result) + "\n" : train::to_table(result));
   return 0;
 }

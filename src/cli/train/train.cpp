@@ -17,9 +17,11 @@
 #include "config/duration.h"
 #include "config/section.h"
 #include "formats/json.h"
+#include "report/report.h"
 #include "train/cost/rank_plan.h"
 #include "train/distributed/launch_environment.h"
 #include "train/distributed/process_group.h"
+#include "train/run/device.h"
 #include "train/run/run_config.h"
 
 namespace weft::cli {
@@ -144,6 +146,22 @@ void declare_training(Arguments& arguments) {
 
 }  // namespace
 
+void write_report_if_asked(const train::RunOptions& options) {
+  if (!options.report) {
+    return;
+  }
+  try {
+    const report::ReportOptions wanted{
+        .inference = {.device = train::choose_device(options.device)}};
+    const auto path = options.directory + "/report.html";
+    report::write_page(report::make_page(report::read_report_input({options.directory}, wanted)),
+                       path);
+    log::info("[report] wrote " + path);
+  } catch (const std::exception& error) {
+    log::warning(str_cat("[report] not written: ", error.what()));
+  }
+}
+
 int run_train(std::vector<std::string> arguments) {
   Arguments parsed(
       {.usage = "weft train CONFIG [options]",
@@ -221,6 +239,9 @@ int run_train(std::vector<std::string> arguments) {
   const auto group = join_ranks(launch, milliseconds_of(config.train.ranks.timeout));
   request.group = group.get();
   train::run_training(config, request);
+  if (group->is_main()) {
+    write_report_if_asked(config.run);
+  }
   return 0;
 }
 

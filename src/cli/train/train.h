@@ -18,6 +18,10 @@ void declare_reproduce(Arguments& arguments);
 int run_reproduce(const Arguments& arguments);
 int run_verify_resume(const Arguments& arguments, const train::RunConfig& config);
 
+/// Writes report.html of a run, or of a sweep, if `run.report` asks for it. A failure is a warning:
+/// the training has succeeded.
+void write_report_if_asked(const train::RunOptions& options);
+
 /// Declares the options of `weft train` for sweeps.
 void declare_sweep(Arguments& arguments);
 

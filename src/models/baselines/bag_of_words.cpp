@@ -163,4 +163,8 @@ int64_t bag_rows(const ModelOptions& options) {
   return options.vocabulary + (options.bag.ngrams > 1 ? options.bag.buckets : 0);
 }
 
+at::Tensor BagOfWords::token_class_weights() const {
+  return words_.narrow(0, 0, options().vocabulary);
+}
+
 }  // namespace weft::models

@@ -36,6 +36,7 @@ class BagOfWords : public Baseline {
   void fit(const TrainingSequences& data) override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;  // (N, C)
   at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
+  at::Tensor token_class_weights() const override;
 
  private:
   at::Tensor idf_;    // (rows), frozen: computed from the training data; undefined without tfidf

@@ -46,6 +46,7 @@ void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
   const auto kept = stored_elements(tensors);
   for (auto& tensor : tensors_by_name(*model, is_of_head)) {
     if (!kept.contains(tensor.parameter)) {
+      tensor.is_separate = options.layer_types.empty();
       tensors.push_back(std::move(tensor));
     }
   }

@@ -14,6 +14,10 @@ namespace weft::models {
 /// Part of a model that a tensor belongs to: heads may be replaced, the backbone may not.
 enum class Part { kBackbone, kPooler, kHead };
 
+/// File of a model directory for tensors that the model of the same `model_type` in transformers
+/// does not have, where it does not find them.
+inline constexpr auto kSeparateTensors = "weft.safetensors";
+
 /// A tensor of a model file, and the parameter rows that it contains.
 struct StoredTensor {
   std::string parameter;       // our registered name
@@ -25,6 +29,7 @@ struct StoredTensor {
   bool is_transposed = false;       // (inputs, outputs), as GPT-2 stores its matrices
   bool is_optional = false;         // may be missing; then keeps its initial value
   std::optional<formats::DType> dtype = {};  // of a buffer, which keeps it
+  bool is_separate = false;       // in kSeparateTensors: transformers' model does not have it
   int64_t interleaved_heads = 0;  // GPT-NeoX: rows ordered by head, query, key and value of each
 
   /// Rows of the parameter. The remaining dimensions may differ from the parameter's, the number of

@@ -87,6 +87,9 @@ SafetensorsShards::SafetensorsShards(const std::string& directory) {
   } else {
     fail_missing(directory);
   }
+  if (const auto separate = directory + "/" + kSeparateTensors; weights_exists(separate)) {
+    add(formats::SafetensorsFile(separate));
+  }
 }
 
 void SafetensorsShards::open_shards(const std::string& directory, const std::string& index) {

@@ -10,8 +10,8 @@
 
 namespace weft::models {
 
-/// Weight files of a directory: `model.safetensors`, or shards with their index. The constructor
-/// checks headers and reads no tensors.
+/// Weight files of a directory: `model.safetensors`, or shards with their index, and
+/// kSeparateTensors where there is one. The constructor checks headers and reads no tensors.
 class SafetensorsShards {
  public:
   /// Throws formats::Error; for a pickle file the message says how to convert it.

@@ -26,7 +26,7 @@ class AttentionCore : public torch::nn::Module {
   /// -> (N, H K)
   virtual at::Tensor forward(const CoreInput& input, const ForwardContext& context) = 0;
 
-  /// Attention::weights, given `qkv`. Throws c10::Error for cores that have no such weights.
+  /// Attention::weights. Throws c10::Error for cores that have no such weights.
   virtual std::vector<at::Tensor> weights(const CoreInput& input, const ForwardContext& context);
 
   /// Whether forward() continues from what it keeps in ForwardContext::decoding_state. Otherwise it

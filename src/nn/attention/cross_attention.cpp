@@ -50,6 +50,16 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
                         context);
 }
 
+std::vector<at::Tensor> CrossAttention::weights(const at::Tensor& x,
+                                                const ForwardContext& context) {
+  return core_->weights(
+      {.rows = {.query = query_->forward(x, context).to(at::kFloat),
+                .key = key_value_->forward(context.encoder_states->states, context).to(at::kFloat)},
+       .queries = context.layout,
+       .keys = context.encoder_states->layout},
+      context);
+}
+
 at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& context) {
   TORCH_CHECK(context.encoder_states != nullptr,
               "cross attention needs the hidden states of an encoder");

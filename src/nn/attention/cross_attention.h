@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "nn/attention/attention_core.h"
 #include "nn/linear.h"
@@ -14,6 +15,9 @@ class CrossAttention : public Sublayer {
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
   bool mixes_tokens() const override { return false; }
+
+  /// Attention weights (H, L, S) in fp32 of each sequence, without dropout; not while decoding.
+  std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context);
 
  private:
   at::Tensor attend(const at::Tensor& query, const ForwardContext& context);

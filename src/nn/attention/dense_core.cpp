@@ -219,9 +219,10 @@ at::Tensor DenseCore::plain_forward(const CoreInput& input, const ForwardContext
 }
 
 std::vector<at::Tensor> DenseCore::weights(const CoreInput& input, const ForwardContext& context) {
-  TORCH_CHECK(input.qkv.defined(), "the weights of separate rows are not available");
   auto precise = input;
-  precise.qkv = input.qkv.to(at::kFloat);
+  if (input.qkv.defined()) {
+    precise.qkv = input.qkv.to(at::kFloat);
+  }
   const auto all = with_separate_rows(precise);
   std::vector<at::Tensor> weights(static_cast<std::size_t>(input.queries.sequences()));
   for (const auto& sequences : spans_of(input, context)) {

@@ -390,6 +390,7 @@ RunOptions read_run_options(config::Section& section) {
              .unit = "checkpoints",
              .range = config::between(1, 1e9)});
   keep.reject_unread();
+  section.read("report", options.report, {.help = "Write the page of `weft report` at the end."});
   section.reject_unread();
   return options;
 }

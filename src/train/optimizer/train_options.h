@@ -125,6 +125,7 @@ struct RunOptions {
   Determinism deterministic = Determinism::kAuto;
   int64_t keep_best = 1;  // best checkpoints to keep, by metric
   int64_t keep_last = 2;  // newest checkpoints to keep
+  bool report = false;    // `weft train` writes report.html at the end
 };
 
 /// The values of `train.ranks.shard` by name.

@@ -8,9 +8,9 @@
 
 #include "models/config/family.h"
 #include "models/directory.h"
+#include "models/tiny.h"
 #include "support/folder.h"
 #include "support/tensors.h"
-#include "models/tiny.h"
 
 namespace weft::models {
 namespace {

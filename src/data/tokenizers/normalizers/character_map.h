@@ -34,8 +34,4 @@ class CharacterMap {
   std::string texts_;  // each terminated by NUL
 };
 
-/// Decodes base64 text (RFC 4648); nullopt if it is invalid.
-std::optional<std::string> from_base64(std::string_view text);
-std::string to_base64(std::string_view bytes);
-
 }  // namespace weft::data

@@ -9,7 +9,7 @@
 #include "config/node.h"
 #include "train/step/state.h"
 
-namespace weft::cli {
+namespace weft::report {
 
 /// What the files of a run directory say about the run.
 struct RunSummary {
@@ -36,4 +36,11 @@ RunSummary read_run(const std::string& directory);
 std::map<std::string, double> logged_metrics(const std::string& directory,
                                              std::optional<int64_t> step);
 
-}  // namespace weft::cli
+/// Keys whose values differ between the runs, each with its value in every run.
+std::map<std::string, std::vector<std::string>> config_differences(
+    const std::vector<RunSummary>& runs);
+
+/// The files of data.evaluate, as `weft evaluate --data` takes them; empty if the run has none.
+std::vector<std::string> evaluation_files(const RunSummary& run);
+
+}  // namespace weft::report

@@ -1,4 +1,4 @@
-#include "cli/runs/run_summary.h"
+#include "report/run_summary.h"
 
 #include <filesystem>
 #include <utility>
@@ -13,8 +13,9 @@
 #include "formats/json.h"
 #include "formats/line_reader.h"
 #include "train/optimizer/train_options.h"
+#include "train/run/train.h"
 
-namespace weft::cli {
+namespace weft::report {
 
 namespace {
 
@@ -27,6 +28,28 @@ bool is_locked(const std::string& directory) {
   }
   const FileDescriptor lock(path, O_RDONLY);
   return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+/// A value of the config in YAML flow style.
+std::string flow_text(const config::Node& node) {
+  std::vector<std::string> parts;
+  switch (node.kind) {
+    case config::Node::Kind::kNull:
+      return "null";
+    case config::Node::Kind::kScalar:
+      return node.is_plain ? node.scalar : config::yaml_text(node.scalar);
+    case config::Node::Kind::kList:
+      for (const auto& item : node.items) {
+        parts.push_back(flow_text(item));
+      }
+      return "[" + join(parts) + "]";
+    case config::Node::Kind::kMap:
+      for (const auto& entry : node.entries) {
+        parts.push_back(entry.key + ": " + flow_text(entry.value));
+      }
+      return "{" + join(parts) + "}";
+  }
+  return "";
 }
 
 }  // namespace
@@ -106,4 +129,40 @@ std::map<std::string, double> logged_metrics(const std::string& directory,
   return found;
 }
 
-}  // namespace weft::cli
+std::map<std::string, std::vector<std::string>> config_differences(
+    const std::vector<RunSummary>& runs) {
+  const auto text_of = [](const RunSummary& run) {
+    return read_file(run.directory + "/config.yaml");
+  };
+  const auto first = text_of(runs[0]);
+  std::map<std::string, std::map<std::size_t, std::string>> others;
+  std::map<std::string, std::string> before;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    for (const auto& change : train::config_changes(first, text_of(runs[i]))) {
+      if (change.key != "run.directory") {
+        before[change.key] = change.before;
+        others[change.key][i] = change.after;
+      }
+    }
+  }
+  std::map<std::string, std::vector<std::string>> differences;
+  for (const auto& [key, values] : others) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto found = values.find(i);
+      differences[key].push_back(found == values.end() ? before[key] : found->second);
+    }
+  }
+  return differences;
+}
+
+std::vector<std::string> evaluation_files(const RunSummary& run) {
+  std::vector<std::string> files;
+  if (const auto* evaluate = run.config.value_at("data.evaluate")) {
+    for (const auto& item : evaluate->items) {
+      files.push_back(flow_text(item));
+    }
+  }
+  return files;
+}
+
+}  // namespace weft::report

@@ -1,0 +1,162 @@
+#include "report/run_history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/string_util.h"
+#include "formats/json.h"
+#include "train/run/run_record.h"
+
+namespace weft::report {
+
+namespace {
+
+using formats::Json;
+
+struct Counter {
+  const char* tag;
+  const char* kind;
+  const char* noun;
+};
+constexpr Counter kCounters[] = {{"train/skipped_steps", "skipped", "skipped step"},
+                                 {"train/spikes", "spike", "loss spike"},
+                                 {"train/rollbacks", "rollback", "rollback"}};
+
+double last_value_of(const Json& line, const char* tag) {
+  const auto found = line.find(tag);
+  return found != line.end() && found->is_number() ? found->get<double>() : std::nan("");
+}
+
+}  // namespace
+
+AxisValues RunHistory::axes_at(const std::vector<int64_t>& steps) const {
+  AxisValues axes;
+  axes["step"].assign(steps.begin(), steps.end());
+  if (logged_steps_.empty()) {
+    return axes;
+  }
+  for (const int64_t step : steps) {
+    const auto after = std::ranges::upper_bound(logged_steps_, step) - logged_steps_.begin();
+    const auto line = static_cast<std::size_t>(std::max<std::ptrdiff_t>(after - 1, 0));
+    axes["tokens"].push_back(tokens_[line]);
+    axes["time"].push_back(seconds_[line]);
+  }
+  return axes;
+}
+
+RunHistory read_history(const std::string& directory, int64_t run) {
+  RunHistory history;
+  const auto path = directory + "/metrics.jsonl";
+  if (!std::filesystem::exists(path)) {
+    history.problems.push_back(path + ": file not found, so there are no curves");
+    return history;
+  }
+  std::map<std::string, double> counts;
+  int64_t damaged = 0;
+  const MappedFile file(path);
+  for (const auto raw : split(file.text(), '\n')) {
+    if (raw.empty()) {
+      continue;
+    }
+    const auto line = Json::parse(raw, nullptr, false);
+    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) {
+      ++damaged;
+      continue;
+    }
+    const auto step = line["step"].get<int64_t>();
+    for (const auto& [tag, value] : line.items()) {
+      if (value.is_number() && tag != "step") {
+        auto& metric = history.metrics[tag];
+        metric.steps.push_back(step);
+        metric.values.push_back(value.get<double>());
+      }
+    }
+    const double tokens = last_value_of(line, "train/tokens");
+    const double speed = last_value_of(line, "throughput/tokens_per_second");
+    if (std::isfinite(tokens) && std::isfinite(speed)) {
+      const double before = history.tokens_.empty() ? 0 : history.tokens_.back();
+      const double spent = speed > 0 ? std::max(tokens - before, 0.0) / speed : 0;
+      history.seconds_.push_back((history.seconds_.empty() ? 0 : history.seconds_.back()) + spent);
+      history.tokens_.push_back(tokens);
+      history.logged_steps_.push_back(step);
+    }
+    for (const auto& [tag, kind, noun] : kCounters) {
+      const double count = last_value_of(line, tag);
+      if (std::isfinite(count) && count > counts[tag]) {
+        history.events.push_back(
+            {.run = run,
+             .kind = kind,
+             .label = str_cat(counted(std::llround(count - counts[tag]), noun), " by step ", step),
+             .x = {{"step", static_cast<double>(step)}}});
+        counts[tag] = count;
+      }
+    }
+  }
+  if (damaged > 0) {
+    history.problems.push_back(str_cat(path, ": ", counted(damaged, "damaged line"), " left out"));
+  }
+  try {
+    for (const auto& resume : train::read_run_record(directory).resumes) {
+      history.events.push_back({.run = run,
+                                .kind = "resume",
+                                .label = str_cat("resumed at step ", resume.step),
+                                .x = {{"step", static_cast<double>(resume.step)}}});
+    }
+  } catch (const UserError& error) {
+    history.problems.push_back(str_cat("resumes are unknown: ", error.what()));
+  }
+  for (auto& event : history.events) {
+    for (const auto& [name, values] :
+         history.axes_at({static_cast<int64_t>(event.x.at("step"))})) {
+      event.x[name] = values.front();
+    }
+  }
+  return history;
+}
+
+std::vector<std::size_t> shown_points(const std::vector<double>& values, std::size_t most) {
+  std::vector<std::size_t> shown;
+  const std::size_t parts = std::max<std::size_t>(1, most / 2);
+  const bool shows_all = values.size() <= std::max<std::size_t>(most, 4);
+  const std::size_t count = shows_all ? values.size() : parts - 1;
+  for (std::size_t part = 0; part < count; ++part) {
+    const std::size_t begin = part * values.size() / count;
+    const std::size_t end = (part + 1) * values.size() / count;
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto [low, high] =
+        std::minmax_element(first, values.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto a = static_cast<std::size_t>(std::min(low, high) - values.begin());
+    const auto b = static_cast<std::size_t>(std::max(low, high) - values.begin());
+    shown.push_back(a);
+    if (b != a) {
+      shown.push_back(b);
+    }
+  }
+  if (!shows_all) {
+    shown.insert(shown.begin(), 0);
+    shown.push_back(values.size() - 1);
+    shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  }
+  return shown;
+}
+
+Series metric_series(const RunHistory& history,
+                     const std::string& tag,
+                     std::string name,
+                     int64_t run,
+                     std::size_t most) {
+  const auto& metric = history.metrics.at(tag);
+  std::vector<int64_t> steps;
+  Series series{.name = std::move(name), .x = nullptr, .y = {}, .run = run};
+  for (const auto index : shown_points(metric.values, most)) {
+    steps.push_back(metric.steps[index]);
+    series.y.push_back(metric.values[index]);
+  }
+  series.x = std::make_shared<const AxisValues>(history.axes_at(steps));
+  return series;
+}
+
+}  // namespace weft::report

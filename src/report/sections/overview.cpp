@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/string_util.h"
+#include "formats/json.h"
+#include "report/markup.h"
+#include "report/sections/sections.h"
+
+namespace weft::report {
+
+namespace {
+
+/// Step of the best checkpoint; nullopt: the last evaluation counts.
+std::optional<int64_t> best_step_of(const RunSummary& run) {
+  return run.state && !run.state->scored.empty() ? std::optional(run.state->scored.front().step)
+                                                 : std::nullopt;
+}
+
+double last_of(const RunHistory& history, const std::string& tag) {
+  const auto found = history.metrics.find(tag);
+  return found == history.metrics.end() ? std::nan("") : found->second.values.back();
+}
+
+std::string count_text(double value) {
+  return std::isfinite(value) ? with_commas(std::llround(value)) : "–";
+}
+
+Table table_of_runs(const ReportInput& input) {
+  Table table{.caption = "Runs",
+              .columns = {"Run", "Objective", "Model", "Status", "Steps", "Tokens", "Training time",
+                          "Last training loss"},
+              .rows = {}};
+  for (const auto& [summary, history] : input.runs) {
+    const auto times = history.axes_at({INT64_MAX});
+    const auto time = times.find("time");
+    table.rows.push_back(
+        {summary.directory, summary.setting("objective.type"), summary.model(), summary.status(),
+         summary.state ? with_commas(summary.state->progress.steps) : "–",
+         count_text(last_of(history, "train/tokens")),
+         time == times.end() ? "–" : format_duration(time->second.front()),
+         number_text(last_of(history, "train/loss"))});
+  }
+  return table;
+}
+
+/// Metrics of the best checkpoints, as training logged them.
+void add_metrics(const ReportInput& input, Page& page) {
+  Table table{.caption = "Metrics of the best checkpoint, or of the last evaluation",
+              .columns = {"Metric"},
+              .rows = {}};
+  std::vector<std::map<std::string, double>> metrics;
+  std::set<std::string> names;
+  formats::Json data = formats::Json::array();
+  for (const auto& [summary, history] : input.runs) {
+    table.columns.push_back(summary.directory);
+    metrics.push_back(logged_metrics(summary.directory, best_step_of(summary)));
+    data.push_back(metrics.back());
+    for (const auto& [name, value] : metrics.back()) {
+      names.insert(name);
+    }
+  }
+  page.add_data("metrics", std::move(data));
+  for (const auto& name : names) {
+    table.rows.push_back({name});
+    for (const auto& values : metrics) {
+      const auto found = values.find(name);
+      table.rows.back().push_back(found == values.end() ? "–" : number_text(found->second));
+    }
+  }
+  if (!names.empty()) {
+    page.add(table);
+  }
+}
+
+void add_differences(const ReportInput& input, Page& page) {
+  std::vector<RunSummary> runs;
+  Table table{.caption = "Config keys that differ", .columns = {"Key"}, .rows = {}};
+  for (const auto& run : input.runs) {
+    runs.push_back(run.summary);
+    table.columns.push_back(run.summary.directory);
+  }
+  for (const auto& [key, values] : config_differences(runs)) {
+    table.rows.push_back({key});
+    table.rows.back().insert(table.rows.back().end(), values.begin(), values.end());
+  }
+  if (!table.rows.empty()) {
+    page.add(table);
+  }
+}
+
+}  // namespace
+
+void add_overview(const ReportInput& input, Page& page) {
+  for (const auto& problem : input.problems) {
+    page.warning(problem);
+  }
+  for (const auto& run : input.runs) {
+    for (const auto& problem : run.history.problems) {
+      page.warning(problem);
+    }
+  }
+  page.add(table_of_runs(input));
+  add_metrics(input, page);
+  if (input.runs.size() > 1) {
+    add_differences(input, page);
+    if (input.options.loads_model) {
+      page.note("A report of a single run also shows its predictions, attention and embeddings.");
+    }
+  }
+}
+
+}  // namespace weft::report
