@@ -5,6 +5,7 @@
 #
 #   scripts/setup.sh --packages   only lists the Debian packages that a build needs
 #   scripts/setup.sh --lint       also installs what scripts/lint needs
+#   scripts/setup.sh --browser    also installs the browser in which the tests open reports
 #
 #   WEFT_TORCH_SPEC   package specification for pip (torch==2.13.0)
 #   WEFT_PIP_ARGS     additional arguments for pip, such as --index-url of PyTorch's CPU builds: the default package is,
@@ -53,6 +54,11 @@ if [ "${1:-}" = --lint ]; then
   needs+="
 clang-format             command:clang-format
 clang-tidy               command:clang-tidy
+"
+fi
+if [ "${1:-}" = --browser ]; then
+  needs+="
+chromium                 command:chromium
 "
 fi
 

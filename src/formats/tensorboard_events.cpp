@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/string_util.h"
+#include "formats/protobuf.h"
+#include "formats/tensorboard_values.h"
 
 namespace weft::formats {
 
@@ -21,62 +23,13 @@ namespace {
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::string_view kVersion = "brain.Event:2";
 
-// Protocol buffers: a field starts with (number << 3 | wire type).
-enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
-// Fields of Event, Summary and Summary.Value that are used here.
+// Fields of Event and Summary that are used here, and the tag of a value.
 constexpr uint32_t kEventWallTime = 1;
 constexpr uint32_t kEventStep = 2;
 constexpr uint32_t kEventVersion = 3;
 constexpr uint32_t kEventSummary = 5;
 constexpr uint32_t kSummaryValue = 1;
 constexpr uint32_t kValueTag = 1;
-constexpr uint32_t kValueSimple = 2;
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) {
-    out.push_back(static_cast<char>(value | 0x80));
-  }
-  out.push_back(static_cast<char>(value));
-}
-
-void put_key(std::string& out, uint32_t field, WireType wire) {
-  put_varint(out, field << 3 | wire);
-}
-
-template <class Number>
-void put_fixed(std::string& out, Number number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-
-void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
-  put_key(out, field, kLengthDelimited);
-  put_varint(out, bytes.size());
-  out.append(bytes);
-}
-
-std::optional<uint64_t> take_varint(std::string_view& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !bytes.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(bytes.front());
-    bytes.remove_prefix(1);
-    value |= uint64_t{byte & 0x7FU} << shift;
-    if (byte < 0x80) {
-      return value;
-    }
-  }
-  return std::nullopt;
-}
-
-template <class Number>
-std::optional<Number> take_fixed(std::string_view& bytes) {
-  if (bytes.size() < sizeof(Number)) {
-    return std::nullopt;
-  }
-  Number number{};
-  std::memcpy(&number, bytes.data(), sizeof(number));
-  bytes.remove_prefix(sizeof(number));
-  return number;
-}
 
 struct EventHead {
   double wall_time = 0;
@@ -87,8 +40,10 @@ struct EventHead {
 /// Returns the first length-delimited field with this number; empty if there is none.
 std::string_view find_bytes_field(std::string_view message, uint32_t field) {
   while (!message.empty()) {
-    const auto key = take_varint(message);
-    const auto length = key && (*key & 7) == kLengthDelimited ? take_varint(message) : std::nullopt;
+    const auto key = protobuf::take_varint(message);
+    const auto length = key && (*key & 7) == protobuf::kLengthDelimited
+                            ? protobuf::take_varint(message)
+                            : std::nullopt;
     if (!length || *length > message.size()) {
       return {};
     }
@@ -104,24 +59,24 @@ std::string_view find_bytes_field(std::string_view message, uint32_t field) {
 std::optional<EventHead> read_event(std::string_view bytes) {
   EventHead head;
   while (!bytes.empty()) {
-    const auto key = take_varint(bytes);
+    const auto key = protobuf::take_varint(bytes);
     if (!key) {
       return std::nullopt;
     }
     const auto wire = static_cast<uint32_t>(*key & 7);
     std::optional<uint64_t> number;
-    if (wire == kVarint) {
-      number = take_varint(bytes);
-    } else if (wire == kFixed64) {
-      number = take_fixed<uint64_t>(bytes);
-    } else if (wire == kFixed32) {
-      number = take_fixed<uint32_t>(bytes);
-    } else if (wire == kLengthDelimited) {
-      number = take_varint(bytes);
+    if (wire == protobuf::kVarint) {
+      number = protobuf::take_varint(bytes);
+    } else if (wire == protobuf::kFixed64) {
+      number = protobuf::take_fixed<uint64_t>(bytes);
+    } else if (wire == protobuf::kFixed32) {
+      number = protobuf::take_fixed<uint32_t>(bytes);
+    } else if (wire == protobuf::kLengthDelimited) {
+      number = protobuf::take_varint(bytes);
       if (number && *number > bytes.size()) {
         return std::nullopt;
       }
-      if (number && *key == (kEventSummary << 3 | kLengthDelimited)) {
+      if (number && *key == (kEventSummary << 3 | protobuf::kLengthDelimited)) {
         head.tag =
             find_bytes_field(find_bytes_field(bytes.substr(0, *number), kSummaryValue), kValueTag);
       }
@@ -130,9 +85,9 @@ std::optional<EventHead> read_event(std::string_view bytes) {
     if (!number) {
       return std::nullopt;
     }
-    if (*key == (kEventWallTime << 3 | kFixed64)) {
+    if (*key == (kEventWallTime << 3 | protobuf::kFixed64)) {
       head.wall_time = std::bit_cast<double>(*number);
-    } else if (*key == (kEventStep << 3 | kVarint)) {
+    } else if (*key == (kEventStep << 3 | protobuf::kVarint)) {
       head.step = static_cast<int64_t>(*number);
     }
   }
@@ -142,10 +97,10 @@ std::optional<EventHead> read_event(std::string_view bytes) {
 /// u64 length | masked CRC of the length | bytes | masked CRC of the bytes
 std::string framed(std::string_view payload) {
   std::string record;
-  put_fixed(record, static_cast<uint64_t>(payload.size()));
-  put_fixed(record, masked_crc32c(record));
+  protobuf::put_fixed(record, static_cast<uint64_t>(payload.size()));
+  protobuf::put_fixed(record, masked_crc32c(record));
   record.append(payload);
-  put_fixed(record, masked_crc32c(payload));
+  protobuf::put_fixed(record, masked_crc32c(payload));
   return record;
 }
 
@@ -154,15 +109,15 @@ std::string framed(std::string_view payload) {
 std::optional<std::string_view> take_record(std::string_view& bytes, std::string_view& payload) {
   constexpr std::size_t kHead = sizeof(uint64_t) + sizeof(uint32_t);
   std::string_view rest = bytes;
-  const auto length = take_fixed<uint64_t>(rest);
-  const auto length_crc = take_fixed<uint32_t>(rest);
+  const auto length = protobuf::take_fixed<uint64_t>(rest);
+  const auto length_crc = protobuf::take_fixed<uint32_t>(rest);
   if (!length || !length_crc || *length_crc != masked_crc32c(bytes.substr(0, sizeof(uint64_t))) ||
       rest.size() < sizeof(uint32_t) || *length > rest.size() - sizeof(uint32_t)) {
     return std::nullopt;
   }
   payload = rest.substr(0, *length);
   rest.remove_prefix(*length);
-  if (take_fixed<uint32_t>(rest) != masked_crc32c(payload)) {
+  if (protobuf::take_fixed<uint32_t>(rest) != masked_crc32c(payload)) {
     return std::nullopt;
   }
   const auto record = bytes.substr(0, kHead + *length + sizeof(uint32_t));
@@ -199,9 +154,9 @@ double seconds_now() {
 
 std::string version_event(double wall_time) {
   std::string event;
-  put_key(event, kEventWallTime, kFixed64);
-  put_fixed(event, wall_time);
-  put_bytes(event, kEventVersion, kVersion);
+  protobuf::put_key(event, kEventWallTime, protobuf::kFixed64);
+  protobuf::put_fixed(event, wall_time);
+  protobuf::put_bytes(event, kEventVersion, kVersion);
   return event;
 }
 
@@ -263,19 +218,19 @@ void EventWriter::reopen(const std::string& path, int64_t step, std::string_view
 }
 
 void EventWriter::scalar(std::string_view tag, double value, int64_t step) {
+  write(tensorboard::scalar(tag, value), step);
+}
+
+void EventWriter::write(std::string_view value, int64_t step) {
   wall_time_ = std::max(wall_time_, seconds_now());
-  std::string number;
-  put_bytes(number, kValueTag, tag);
-  put_key(number, kValueSimple, kFixed32);
-  put_fixed(number, static_cast<float>(value));
   std::string summary;
-  put_bytes(summary, kSummaryValue, number);
+  protobuf::put_bytes(summary, kSummaryValue, value);
   std::string event;
-  put_key(event, kEventWallTime, kFixed64);
-  put_fixed(event, wall_time_);
-  put_key(event, kEventStep, kVarint);
-  put_varint(event, static_cast<uint64_t>(step));
-  put_bytes(event, kEventSummary, summary);
+  protobuf::put_key(event, kEventWallTime, protobuf::kFixed64);
+  protobuf::put_fixed(event, wall_time_);
+  protobuf::put_key(event, kEventStep, protobuf::kVarint);
+  protobuf::put_varint(event, static_cast<uint64_t>(step));
+  protobuf::put_bytes(event, kEventSummary, summary);
   file_->write(framed(event));
 }
 

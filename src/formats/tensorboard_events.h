@@ -19,6 +19,8 @@ class EventWriter {
 
   /// Appends one scalar. Wall times never decrease.
   void scalar(std::string_view tag, double value, int64_t step);
+  /// Appends another value, a message of formats/tensorboard_values.h.
+  void write(std::string_view value, int64_t step);
   /// Passes appended events to the OS. After a failure they are kept for the next attempt.
   void flush();
   /// Waits until the events are on disk.

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/base64.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "data/images/image_format.h"
+#include "data/images/example_image.h"
 
 namespace weft::report {
 
@@ -20,62 +20,69 @@ namespace {
 
 constexpr int64_t kScannedItems = 5000;
 constexpr int64_t kFewestTokens = 3;
-constexpr uint8_t kHidden = 128;  // of hidden patches
 
-/// Mean and standard deviation of each channel, by which the model's pixels were normalised.
-struct Normalization {
-  std::vector<double> mean;
-  std::vector<double> std_dev;
-};
-
-Normalization normalization_of(const LoadedRun& run, int64_t channels) {
-  const auto format = data::read_preprocessor_config(run.directory, channels);
-  const auto size = static_cast<std::size_t>(channels);
-  return {.mean = format ? format->image_mean : std::vector<double>(size, 0),
-          .std_dev = format ? format->image_std : std::vector<double>(size, 1)};
-}
-
-uint8_t byte_of(double value) {
-  return static_cast<uint8_t>(std::clamp(std::lround(255 * value), 0L, 255L));
+/// The first tokens of an example, with their targets.
+data::Example shortened(data::Example example, std::size_t longest) {
+  const auto cut = [longest](auto& values) { values.resize(std::min(values.size(), longest)); };
+  for (auto* values :
+       {&example.ids, &example.source_ids, &example.token_type_ids, &example.positions}) {
+    cut(*values);
+  }
+  const auto length = static_cast<int64_t>(example.ids.size());
+  const auto kept =
+      std::ranges::lower_bound(example.target_positions, length) - example.target_positions.begin();
+  example.target_positions.resize(static_cast<std::size_t>(kept));
+  example.targets.resize(static_cast<std::size_t>(kept));
+  example.prefix_length = std::min(example.prefix_length, length);
+  return example;
 }
 
 }  // namespace
 
-std::vector<int64_t> short_items(const data::Dataset& dataset, int64_t count, int64_t longest) {
-  std::vector<int64_t> items;
-  int64_t shortest = 0;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (int64_t item = 0; item < std::min(dataset.size(0), kScannedItems); ++item) {
+std::vector<data::Example> short_examples(const data::Dataset& dataset,
+                                          int64_t count,
+                                          int64_t longest) {
+  std::vector<data::Example> examples;
+  for (int64_t item = 0; item < std::min(dataset.size(0), kScannedItems) &&
+                         static_cast<int64_t>(examples.size()) < count;
+       ++item) {
     const auto length = dataset.length(0, item);
     if (length >= kFewestTokens && length <= longest) {
-      items.push_back(item);
-    }
-    if (static_cast<int64_t>(items.size()) == count) {
-      return items;
-    }
-    if (length >= kFewestTokens && length < least) {
-      shortest = item;
-      least = length;
+      examples.push_back(dataset.example(0, item));
     }
   }
-  if (items.empty() && dataset.size(0) > 0) {
-    items.push_back(shortest);
+  if (examples.empty()) {
+    for (int64_t item = 0; item < std::min(dataset.size(0), count); ++item) {
+      examples.push_back(shortened(dataset.example(0, item), static_cast<std::size_t>(longest)));
+    }
   }
-  return items;
+  return examples;
 }
 
-data::Batch batch_of(const data::Dataset& dataset, int64_t item) {
+data::Batch batch_of(const data::Example& example) {
   data::Batch batch;
-  batch.add(item, dataset.example(0, item));
+  batch.add(0, example);
   return batch;
 }
 
-std::vector<std::string> pieces_of(const data::Tokenizer& tokenizer,
-                                   const std::vector<int64_t>& ids) {
+std::string shown_token(const data::Tokenizer& tokenizer, int64_t id) {
+  const auto token = static_cast<int32_t>(id);
+  const auto piece = tokenizer.piece(token);
+  const auto text = tokenizer.decode({token}, false);
+  const bool has_space = piece.starts_with("Ġ") || piece.starts_with("▁");
+  const bool is_readable = !trim(text).empty() && text.find("\xef\xbf\xbd") == std::string::npos;
+  if (!is_readable) {
+    return piece;
+  }
+  return has_space ? str_cat("▁", trim(text)) : piece.starts_with("##") ? piece : text;
+}
+
+std::vector<std::string> shown_tokens(const data::Tokenizer& tokenizer,
+                                      const std::vector<int64_t>& ids) {
   std::vector<std::string> pieces;
   pieces.reserve(ids.size());
   for (const auto id : ids) {
-    pieces.push_back(tokenizer.piece(static_cast<int32_t>(id)));
+    pieces.push_back(shown_token(tokenizer, id));
   }
   return pieces;
 }
@@ -99,40 +106,9 @@ at::Tensor hidden_states_of(const LoadedRun& run,
   return batching::hidden_states(*run.model, batch, context);
 }
 
-formats::Image image_of(const data::Example& example, const LoadedRun& run) {
-  const int64_t patch = run.model->options().vision.patch_size;
-  const int64_t area = patch * patch;
-  const int64_t channels = example.patch_width / area;
-  const auto [mean, std_dev] = normalization_of(run, channels);
-  int64_t rows = 0;
-  int64_t columns = 0;
-  for (const auto id : example.ids) {
-    rows = std::max(rows, id < 0 ? 0 : formats::patch_row(id) + 1);
-    columns = std::max(columns, id < 0 ? 0 : formats::patch_column(id) + 1);
-  }
-  formats::Image image{.height = rows * patch,
-                       .width = columns * patch,
-                       .channels = channels,
-                       .pixels = std::vector<uint8_t>(
-                           static_cast<std::size_t>(rows * columns * example.patch_width))};
-  const float* values = example.patches.data();
-  for (std::size_t i = 0; i < example.ids.size(); ++i) {
-    const auto id = example.ids[i];
-    if (id < 0) {
-      continue;
-    }
-    const bool is_hidden = !example.token_type_ids.empty() && example.token_type_ids[i] != 0;
-    for (int64_t at = 0; at < example.patch_width; ++at) {
-      const auto channel = static_cast<std::size_t>(at / area);
-      const int64_t y = formats::patch_row(id) * patch + at % area / patch;
-      const int64_t x = formats::patch_column(id) * patch + at % patch;
-      const auto place = (y * image.width + x) * channels + static_cast<int64_t>(channel);
-      image.pixels[static_cast<std::size_t>(place)] =
-          is_hidden ? kHidden : byte_of(values[at] * std_dev[channel] + mean[channel]);
-    }
-    values += example.patch_width;
-  }
-  return image;
+formats::Image image_of(const data::Example& example, const LoadedRun& run, bool shows_hidden) {
+  return data::example_image(example, run.model->options().vision.patch_size,
+                             data::preprocessor_config_of(*run.tokenizer), shows_hidden);
 }
 
 std::string data_url(const formats::Image& image) {

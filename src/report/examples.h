@@ -15,16 +15,21 @@
 
 namespace weft::report {
 
-/// The first `count` items with 3 to `longest` tokens (source and target together), in their order;
-/// if there are none, the shortest item.
-std::vector<int64_t> short_items(const data::Dataset& dataset, int64_t count, int64_t longest);
+/// The first `count` examples with at most `longest` tokens (source and target together); if there
+/// are none, the first ones, cut to `longest` tokens each side.
+std::vector<data::Example> short_examples(const data::Dataset& dataset,
+                                          int64_t count,
+                                          int64_t longest);
 
 /// One example as a batch.
-data::Batch batch_of(const data::Dataset& dataset, int64_t item);
+data::Batch batch_of(const data::Example& example);
 
-/// The pieces of these tokens.
-std::vector<std::string> pieces_of(const data::Tokenizer& tokenizer,
-                                   const std::vector<int64_t>& ids);
+/// A token for readers: the characters behind the pieces of byte-level tokenizers, with `▁` for a
+/// space before it.
+std::string shown_token(const data::Tokenizer& tokenizer, int64_t id);
+/// The same for several.
+std::vector<std::string> shown_tokens(const data::Tokenizer& tokenizer,
+                                      const std::vector<int64_t>& ids);
 
 /// The text of these tokens, shortened to `most` characters.
 std::string text_of(const data::Tokenizer& tokenizer,
@@ -36,8 +41,11 @@ at::Tensor hidden_states_of(const LoadedRun& run,
                             const data::Batch& batch,
                             nn::AttentionRecorder* recorder = nullptr);
 
-/// The image of an example as the model sees it, hidden patches grey.
-formats::Image image_of(const data::Example& example, const LoadedRun& run);
+/// The image of an example as the model sees it, hidden patches grey or, if `shows_hidden`, as they
+/// are.
+formats::Image image_of(const data::Example& example,
+                        const LoadedRun& run,
+                        bool shows_hidden = false);
 /// `data:image/png;base64,...`
 std::string data_url(const formats::Image& image);
 

@@ -14,9 +14,7 @@ bool is_control(char32_t code) {
   return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7f && code < 0xa0);
 }
 
-bool is_void(std::string_view name) {
-  return name == "img" || name == "meta" || name == "br";
-}
+bool is_void(std::string_view name) { return name == "img" || name == "meta" || name == "br"; }
 
 /// Elements without content that are written as such, `<td></td>`: HTML has no `<td/>`.
 bool is_svg_shape(std::string_view name) {

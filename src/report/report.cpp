@@ -65,8 +65,9 @@ void evaluate(const RunSummary& summary,
     settings.split = data::SplitPart::kEvaluate;
   }
   if (files.empty() && !settings.split) {
-    problems.push_back("There are no predictions: the run has no data.evaluate and no split; "
-                       "--data FILE names a file");
+    problems.push_back(
+        "There are no predictions: the run has no data.evaluate and no split; "
+        "--data FILE names a file");
     return;
   }
   try {

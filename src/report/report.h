@@ -23,10 +23,10 @@ struct ReportOptions {
   std::vector<std::string> files = {};  // to evaluate on; empty: data.evaluate of the run
   std::optional<data::SplitPart> split = {};
   models::InferenceOptions inference = {};
-  bool loads_model = true;  // false: only what the files of the run say
-  std::vector<std::string> bench_files = {};  // output of `weft bench`
-  int64_t examples = 8;     // that are shown of each kind
-  int64_t refresh_seconds = 0;  // after which the page reloads itself; 0: never
+  bool loads_model = true;                    // false: only what the files of the run say
+  std::vector<std::string> bench_files = {};  // output of `weft bench`, results.json
+  int64_t examples = 8;                       // that are shown of each kind
+  int64_t refresh_seconds = 0;                // after which the page reloads itself; 0: never
 };
 
 /// A run, and what its files say.
@@ -40,9 +40,9 @@ struct LoadedRun {
   std::string directory;  // of the model
   std::shared_ptr<models::Model> model = nullptr;
   std::shared_ptr<const data::Tokenizer> tokenizer = nullptr;
-  std::shared_ptr<const data::Dataset> train = nullptr;     // null: not available
-  std::shared_ptr<const data::Dataset> evaluate = nullptr;  // null: not available
-  std::vector<std::string> labels = {};                     // class names
+  std::shared_ptr<const data::Dataset> train = nullptr;       // null: not available
+  std::shared_ptr<const data::Dataset> evaluate = nullptr;    // null: not available
+  std::vector<std::string> labels = {};                       // class names
   std::optional<train::DirectoryEvaluation> evaluation = {};  // if it predicts for examples
 };
 
@@ -50,7 +50,8 @@ struct LoadedRun {
 struct ReportInput {
   ReportOptions options;
   std::vector<ReportRun> runs = {};
-  std::vector<std::string> sweeps = {};  // grid.json, seeds.json or folds.json of directories of runs
+  std::vector<std::string> sweeps =
+      {};  // grid.json, seeds.json or folds.json of directories of runs
   std::optional<LoadedRun> loaded = {};  // of a single run
   std::vector<std::string> problems = {};
 

@@ -25,10 +25,66 @@ constexpr Counter kCounters[] = {{"train/skipped_steps", "skipped", "skipped ste
                                  {"train/spikes", "spike", "loss spike"},
                                  {"train/rollbacks", "rollback", "rollback"}};
 
-double last_value_of(const Json& line, const char* tag) {
-  const auto found = line.find(tag);
-  return found != line.end() && found->is_number() ? found->get<double>() : std::nan("");
-}
+/// The numbers of one line of metrics.jsonl, by name. Without a tree: a run may have millions of
+/// lines.
+class MetricsLine : public nlohmann::json_sax<Json> {
+ public:
+  /// Whether the text is an object.
+  bool read(std::string_view text) {
+    numbers_.clear();
+    depth_ = 0;
+    return text.starts_with('{') && Json::sax_parse(text, this);
+  }
+  const std::vector<std::pair<std::string, double>>& numbers() const { return numbers_; }
+  /// NaN if the line does not have it.
+  double at(std::string_view name) const {
+    const auto found = std::ranges::find(numbers_, name, &std::pair<std::string, double>::first);
+    return found == numbers_.end() ? std::nan("") : found->second;
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(int64_t value) override { return add(static_cast<double>(value)); }
+  bool number_unsigned(uint64_t value) override { return add(static_cast<double>(value)); }
+  bool number_float(double value, const std::string& /*text*/) override { return add(value); }
+  bool string(std::string& /*value*/) override { return true; }
+  bool binary(Json::binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*elements*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*elements*/) override { return open(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& value) override {
+    key_ = std::move(value);
+    return true;
+  }
+  bool parse_error(std::size_t /*position*/,
+                   const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
+
+ private:
+  bool open() {
+    ++depth_;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+  bool add(double value) {
+    if (depth_ == 1) {
+      numbers_.emplace_back(key_, value);
+    }
+    return true;
+  }
+
+  std::vector<std::pair<std::string, double>> numbers_;
+  std::string key_;
+  int64_t depth_ = 0;
+};
+
+constexpr std::string_view kEvaluated = "eval/";
 
 }  // namespace
 
@@ -47,6 +103,25 @@ AxisValues RunHistory::axes_at(const std::vector<int64_t>& steps) const {
   return axes;
 }
 
+std::map<std::string, double> RunHistory::evaluation(std::optional<int64_t> step) const {
+  std::map<std::string, double> values;
+  int64_t chosen = -1;  // the step, or the last one that was evaluated
+  for (const auto& [tag, metric] : metrics) {
+    if (tag.starts_with(kEvaluated)) {
+      const bool has_step = step && std::ranges::binary_search(metric.steps, *step);
+      chosen = has_step ? *step : std::max(chosen, metric.steps.back());
+    }
+  }
+  for (const auto& [tag, metric] : metrics) {
+    const auto found = std::ranges::lower_bound(metric.steps, chosen);
+    if (tag.starts_with(kEvaluated) && found != metric.steps.end() && *found == chosen) {
+      values["eval_" + tag.substr(kEvaluated.size())] =
+          metric.values[static_cast<std::size_t>(found - metric.steps.begin())];
+    }
+  }
+  return values;
+}
+
 RunHistory read_history(const std::string& directory, int64_t run) {
   RunHistory history;
   const auto path = directory + "/metrics.jsonl";
@@ -56,26 +131,26 @@ RunHistory read_history(const std::string& directory, int64_t run) {
   }
   std::map<std::string, double> counts;
   int64_t damaged = 0;
+  MetricsLine line;
   const MappedFile file(path);
   for (const auto raw : split(file.text(), '\n')) {
     if (raw.empty()) {
       continue;
     }
-    const auto line = Json::parse(raw, nullptr, false);
-    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) {
+    if (!line.read(raw) || std::isnan(line.at("step"))) {
       ++damaged;
       continue;
     }
-    const auto step = line["step"].get<int64_t>();
-    for (const auto& [tag, value] : line.items()) {
-      if (value.is_number() && tag != "step") {
+    const auto step = static_cast<int64_t>(line.at("step"));
+    for (const auto& [tag, value] : line.numbers()) {
+      if (tag != "step") {
         auto& metric = history.metrics[tag];
         metric.steps.push_back(step);
-        metric.values.push_back(value.get<double>());
+        metric.values.push_back(value);
       }
     }
-    const double tokens = last_value_of(line, "train/tokens");
-    const double speed = last_value_of(line, "throughput/tokens_per_second");
+    const double tokens = line.at("train/tokens");
+    const double speed = line.at("throughput/tokens_per_second");
     if (std::isfinite(tokens) && std::isfinite(speed)) {
       const double before = history.tokens_.empty() ? 0 : history.tokens_.back();
       const double spent = speed > 0 ? std::max(tokens - before, 0.0) / speed : 0;
@@ -84,7 +159,7 @@ RunHistory read_history(const std::string& directory, int64_t run) {
       history.logged_steps_.push_back(step);
     }
     for (const auto& [tag, kind, noun] : kCounters) {
-      const double count = last_value_of(line, tag);
+      const double count = line.at(tag);
       if (std::isfinite(count) && count > counts[tag]) {
         history.events.push_back(
             {.run = run,
@@ -109,8 +184,7 @@ RunHistory read_history(const std::string& directory, int64_t run) {
     history.problems.push_back(str_cat("resumes are unknown: ", error.what()));
   }
   for (auto& event : history.events) {
-    for (const auto& [name, values] :
-         history.axes_at({static_cast<int64_t>(event.x.at("step"))})) {
+    for (const auto& [name, values] : history.axes_at({static_cast<int64_t>(event.x.at("step"))})) {
       event.x[name] = values.front();
     }
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct RunHistory {
   std::map<std::string, MetricHistory> metrics;  // by tag: `train/loss`, `eval/accuracy`
   std::vector<Mark> events;                      // resumes, skipped steps, spikes, rollbacks
   std::vector<std::string> problems;             // what is missing or damaged
+
+  /// Metrics of the evaluation at this step, else of the last one, named as in `weft evaluate`.
+  std::map<std::string, double> evaluation(std::optional<int64_t> step) const;
 
   /// Training tokens and seconds at the steps: those of the last log line up to each.
   AxisValues axes_at(const std::vector<int64_t>& steps) const;

@@ -26,8 +26,8 @@ std::vector<TextSpan> word_differences(const std::string& reference, const std::
                                                 std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = a.size(); i-- > 0;) {
     for (std::size_t j = b.size(); j-- > 0;) {
-      longest[i][j] = a[i] == b[j] ? longest[i + 1][j + 1] + 1
-                                   : std::max(longest[i + 1][j], longest[i][j + 1]);
+      longest[i][j] =
+          a[i] == b[j] ? longest[i + 1][j + 1] + 1 : std::max(longest[i + 1][j], longest[i][j + 1]);
     }
   }
   std::vector<TextSpan> spans;

@@ -158,6 +158,7 @@ TEST(EarlyExit, IsStoredBesideTheTensorsOfTheFamily) {
     ASSERT_GT(with.size(), without.size()) << word_of(family);
     for (std::size_t i = 0; i < with.size(); ++i) {
       EXPECT_EQ(with[i].name.starts_with("early_exits."), i >= without.size());
+      EXPECT_EQ(with[i].is_separate, i >= without.size());
       EXPECT_EQ(i < without.size() ? without[i].name : with[i].name, with[i].name);
     }
   }
@@ -170,6 +171,13 @@ TEST(EarlyExit, IsSavedAndAddedToATrainedModel) {
   const auto model = make_model(options, 6);
   std::filesystem::create_directory(folder.path("with"));
   save_model(folder.path("with"), *model, formats::DType::kF32);
+  // A file of their own, which transformers does not read.
+  const formats::SafetensorsFile tensors_of_family(folder.path("with/model.safetensors"));
+  for (const auto& [name, view] : tensors_of_family.tensors()) {
+    EXPECT_FALSE(name.starts_with("early_exits.")) << name;
+  }
+  EXPECT_EQ(formats::SafetensorsFile(folder.path("with/weft.safetensors")).tensors().size(),
+            3U * 4U);
   const auto read = read_model_config(folder.path("with"));
   ASSERT_TRUE(read.early_exit);
   EXPECT_EQ(read.early_exit->rule, options.early_exit->rule);

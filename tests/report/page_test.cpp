@@ -64,9 +64,11 @@ TEST(Page, RandomTextsAddNoMarkup) {
     };
     const auto plain = html_of("plain");
     const auto html = html_of(text);
-    for (const char c : {'<', '>'}) {
-      ASSERT_EQ(count(html, c), count(plain, c)) << text;
-    }
+    ASSERT_EQ(count(html, '<'), count(plain, '<')) << text;
+    const auto before_data = [](const std::string& from) {
+      return from.substr(0, from.find("id=\"report-data\""));
+    };
+    ASSERT_EQ(count(before_data(html), '>'), count(before_data(plain), '>')) << text;
     ASSERT_FALSE(utf8::first_invalid(html)) << text;
     ASSERT_EQ(data_of(html)["runs"].size(), 1U);
   }

@@ -56,8 +56,8 @@ TEST(ShownPoints, KeepExtremesAndEnds) {
   EXPECT_LE(shown.size(), 200U);
   EXPECT_GE(shown.size(), 100U);
   EXPECT_TRUE(std::is_sorted(shown.begin(), shown.end()));
-  for (const std::size_t index : {std::size_t{0}, std::size_t{4321}, std::size_t{8765},
-                                  values.size() - 1}) {
+  for (const std::size_t index :
+       {std::size_t{0}, std::size_t{4321}, std::size_t{8765}, values.size() - 1}) {
     EXPECT_TRUE(std::ranges::binary_search(shown, index)) << index;
   }
   EXPECT_EQ(shown_points({1, 2, 3}, 200), (std::vector<std::size_t>{0, 1, 2}));

@@ -79,6 +79,7 @@ class SmallRun {
     for (std::string line; std::getline(file, line);) {
       lines.push_back(nlohmann::json::parse(line));
       lines.back().erase("throughput/tokens_per_second");
+      lines.back().erase("throughput/peak_memory_bytes");
     }
     return lines;
   }

@@ -95,9 +95,8 @@ void enter_directory_of_run(ReportRequest& request) {
 }
 
 void write_report(const ReportRequest& request) {
-  report::write_page(
-      report::make_page(report::read_report_input(request.runs, request.options)), request.page,
-      request.figures);
+  report::write_page(report::make_page(report::read_report_input(request.runs, request.options)),
+                     request.page, request.figures);
   log::info(str_cat("[report] wrote ", request.page));
 }
 

@@ -107,8 +107,7 @@ std::string ImageAttentionFigure::markup() const {
               {"style", "--v:" + number_text(share, 3)},
               {"fill", "#ff5a00"},
               {"fill-opacity", number_text(0.8 * share, 3)}},
-             cell * static_cast<double>(column),
-             cell * static_cast<double>(row), cell, cell,
+             cell * static_cast<double>(column), cell * static_cast<double>(row), cell, cell,
              number_text(stored_weight(map.values[i])));
   }
   return svg.markup();

@@ -15,8 +15,8 @@ namespace {
 
 using formats::Json;
 
-constexpr int64_t kChartColors = 8;       // of page.css
-constexpr double kStrong = 0.55;          // from here on the text of a cell is light
+constexpr int64_t kChartColors = 8;        // of page.css
+constexpr double kStrong = 0.55;           // from here on the text of a cell is light
 constexpr std::size_t kShownLetters = 16;  // of a label
 
 std::string shortened(const std::string& text) {
@@ -121,21 +121,18 @@ double Heatmap::strength(std::size_t row, std::size_t column, double greatest) c
 
 void Heatmap::draw_labels(Svg& svg, double left, double top, double cell) const {
   // Labels that would overlap are left out.
-  const auto every =
-      static_cast<std::size_t>(std::max(1.0, std::ceil(10 / std::max(cell, 0.1))));
+  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(10 / std::max(cell, 0.1))));
   for (std::size_t row = 0; row < rows_.size(); row += every) {
-    svg.text("tick",
-             {.x = left - 4,
-              .y = top + cell * (static_cast<double>(row) + 0.5) + 3.5,
-              .anchor = "end"},
-             shortened(rows_[row]));
+    svg.text(
+        "tick",
+        {.x = left - 4, .y = top + cell * (static_cast<double>(row) + 0.5) + 3.5, .anchor = "end"},
+        shortened(rows_[row]));
   }
   for (std::size_t column = 0; column < columns_.size(); column += every) {
-    svg.text("tick",
-             {.x = left + cell * (static_cast<double>(column) + 0.5) + 3.5,
-              .y = top - 4,
-              .angle = -60},
-             shortened(columns_[column]));
+    svg.text(
+        "tick",
+        {.x = left + cell * (static_cast<double>(column) + 0.5) + 3.5, .y = top - 4, .angle = -60},
+        shortened(columns_[column]));
   }
 }
 
@@ -143,8 +140,8 @@ std::string Heatmap::markup() const {
   const std::size_t columns = values_.empty() ? 0 : values_[0].size();
   const double left = 26 + 6.2 * longest_label(rows_);
   const double top = 26 + 5.6 * longest_label(columns_);
-  const double cell =
-      std::min(34.0, (PlotFrame::kWidth - left - 30) / static_cast<double>(std::max<std::size_t>(columns, 1)));
+  const double cell = std::min(34.0, (PlotFrame::kWidth - left - 30) /
+                                         static_cast<double>(std::max<std::size_t>(columns, 1)));
   const double width = left + cell * static_cast<double>(columns) + 30;
   const double height = top + cell * static_cast<double>(values_.size()) + 8;
   double greatest = 0;
@@ -154,7 +151,8 @@ std::string Heatmap::markup() const {
     }
   }
   Svg svg(std::max(width, PlotFrame::kWidth), height, title());
-  svg.text("label", {.x = left + cell * static_cast<double>(columns) / 2, .y = 12, .anchor = "middle"},
+  svg.text("label",
+           {.x = left + cell * static_cast<double>(columns) / 2, .y = 12, .anchor = "middle"},
            options_.column_label);
   svg.text("label",
            {.x = 12,
@@ -169,9 +167,9 @@ std::string Heatmap::markup() const {
       const double shade = strength(row, column, greatest);
       const double x = left + cell * static_cast<double>(column);
       const double y = top + cell * static_cast<double>(row);
-      svg.cell(options_.is_diverging ? "cell diverging" : "cell", shade, x, y, cell, cell,
-               str_cat(name_at(rows_, row), " → ", name_at(columns_, column), ": ",
-                       number_text(value)));
+      svg.cell(
+          options_.is_diverging ? "cell diverging" : "cell", shade, x, y, cell, cell,
+          str_cat(name_at(rows_, row), " → ", name_at(columns_, column), ": ", number_text(value)));
       if (options_.shows_values) {
         svg.text(std::abs(shade) > kStrong ? "value strong" : "value",
                  {.x = x + cell / 2, .y = y + cell / 2 + 3.5, .anchor = "middle"},
@@ -193,6 +191,38 @@ Json Heatmap::json(Json& /*axes*/) const {
 ScatterPlot::ScatterPlot(std::string title, Options options, std::vector<Point> points)
     : Figure(std::move(title)), options_(std::move(options)), points_(std::move(points)) {}
 
+/// Labels that would overlap an earlier one are left out; all points show theirs on hover.
+void ScatterPlot::draw_labels(Svg& svg, const PlotFrame& frame) const {
+  constexpr double kLetter = 6;  // width
+  constexpr double kLine = 10;   // height
+  struct Box {
+    double left;
+    double right;
+    double y;
+  };
+  std::vector<Box> drawn;
+  for (const auto& point : points_) {
+    const auto text = shortened(point.label);
+    const double width = kLetter * static_cast<double>(utf8::decode(text).size());
+    const double x = frame.x(point.x);
+    const bool is_left = x + width + 5 > PlotFrame::kWidth;
+    const Box box{.left = is_left ? x - 5 - width : x + 5,
+                  .right = is_left ? x - 5 : x + 5 + width,
+                  .y = frame.y(point.y)};
+    const bool overlaps = std::ranges::any_of(drawn, [&](const Box& other) {
+      return box.left < other.right && other.left < box.right && std::abs(box.y - other.y) < kLine;
+    });
+    if (!overlaps) {
+      drawn.push_back(box);
+      svg.text("tick",
+               {.x = is_left ? box.right : box.left,
+                .y = box.y + 3,
+                .anchor = is_left ? "end" : "start"},
+               text);
+    }
+  }
+}
+
 std::string ScatterPlot::markup() const {
   std::vector<double> x;
   std::vector<double> y;
@@ -206,9 +236,9 @@ std::string ScatterPlot::markup() const {
   for (const auto& point : points_) {
     svg.circle(str_cat("dot c", point.group % kChartColors), frame.x(point.x), frame.y(point.y), 3,
                point.label);
-    if (options_.shows_labels) {
-      svg.text("tick", {.x = frame.x(point.x) + 5, .y = frame.y(point.y) + 3}, shortened(point.label));
-    }
+  }
+  if (options_.shows_labels) {
+    draw_labels(svg, frame);
   }
   for (std::size_t i = 0; i < options_.groups.size(); ++i) {
     svg.text(str_cat("legend c", i % kChartColors),

@@ -34,8 +34,8 @@ class BarChart : public Figure {
 class Heatmap : public Figure {
  public:
   struct Options {
-    std::string row_label;     // of the vertical axis
-    std::string column_label;  // of the horizontal axis
+    std::string row_label;      // of the vertical axis
+    std::string column_label;   // of the horizontal axis
     bool is_diverging = false;  // values of both signs, by their absolute value
     bool shows_values = false;  // as numbers in the cells
     bool scales_rows = false;   // colours are shares of the row's sum
@@ -74,7 +74,7 @@ class ScatterPlot : public Figure {
   struct Options {
     std::string x_label;
     std::string y_label;
-    bool shows_labels = false;         // next to the points
+    bool shows_labels = false;             // next to the points
     std::vector<std::string> groups = {};  // names; empty: no legend
   };
   ScatterPlot(std::string title, Options options, std::vector<Point> points);
@@ -84,6 +84,8 @@ class ScatterPlot : public Figure {
   formats::Json json(formats::Json& axes) const override;
 
  private:
+  void draw_labels(class Svg& svg, const struct PlotFrame& frame) const;
+
   Options options_;
   std::vector<Point> points_;
 };

@@ -88,8 +88,9 @@ std::string LineChart::markup() const {
   for (std::size_t i = 0; i < std::min(marks_.size(), kMostMarks); ++i) {
     if (const auto place = marks_[i].x.find(axis.name); place != marks_[i].x.end()) {
       const double at = frame.x(place->second);
-      svg.path("mark", str_cat("M", coordinate(at), " ", coordinate(frame.y.begin), "V",
-                               coordinate(frame.y.end)),
+      svg.path("mark",
+               str_cat("M", coordinate(at), " ", coordinate(frame.y.begin), "V",
+                       coordinate(frame.y.end)),
                marks_[i].label);
     }
   }
@@ -101,7 +102,8 @@ std::string LineChart::markup() const {
                {.x = frame.x.end - 4,
                 .y = frame.y.end + 12 + 13 * static_cast<double>(i),
                 .anchor = "end"},
-               series_[i].name);
+               series_[i].run_name.empty() ? series_[i].name
+                                           : str_cat(series_[i].run_name, ", ", series_[i].name));
     }
   }
   return svg.markup();

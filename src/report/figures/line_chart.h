@@ -18,7 +18,8 @@ struct Series {
   std::string name;
   std::shared_ptr<const AxisValues> x;
   std::vector<double> y;
-  int64_t run = 0;  // index of the run in the page
+  int64_t run = 0;            // index of the run in the page
+  std::string run_name = {};  // for the legend, if there are several
 };
 
 /// An event of a run, drawn as a vertical line.

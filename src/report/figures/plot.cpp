@@ -19,9 +19,7 @@ constexpr double kTop = 12;
 constexpr double kBottom = 40;
 constexpr int kTicks = 5;
 
-bool is_drawn(double value, bool is_log) {
-  return std::isfinite(value) && (!is_log || value > 0);
-}
+bool is_drawn(double value, bool is_log) { return std::isfinite(value) && (!is_log || value > 0); }
 
 using Color = std::array<double, 3>;
 
@@ -159,10 +157,8 @@ void Svg::cell(const std::string& classes,
 
 void Svg::circle(
     const std::string& classes, double x, double y, double radius, const std::string& tip) {
-  Attributes all = {{"class", classes},
-                    {"cx", coordinate(x)},
-                    {"cy", coordinate(y)},
-                    {"r", coordinate(radius)}};
+  Attributes all = {
+      {"class", classes}, {"cx", coordinate(x)}, {"cy", coordinate(y)}, {"r", coordinate(radius)}};
   if (!tip.empty()) {
     all.emplace_back("data-tip", tip);
   }
@@ -241,8 +237,8 @@ std::string path_through(const std::vector<double>& x,
   for (std::size_t i = 0; i < x.size(); i += stride) {
     const bool is_shown = is_drawn(x[i], frame.x.is_log) && is_drawn(y[i], frame.y.is_log);
     if (is_shown) {
-      path += str_cat(is_open ? "L" : "M", coordinate(frame.x(x[i])), " ",
-                      coordinate(frame.y(y[i])));
+      path +=
+          str_cat(is_open ? "L" : "M", coordinate(frame.x(x[i])), " ", coordinate(frame.y(y[i])));
     }
     is_open = is_shown;
   }

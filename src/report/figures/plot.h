@@ -40,13 +40,22 @@ class Svg {
 
   void line(std::string_view classes, double x1, double y1, double x2, double y2);
   void path(const std::string& classes, const std::string& data, const std::string& tip = "");
-  void rect(const Attributes& attributes, double x, double y, double w, double h,
+  void rect(const Attributes& attributes,
+            double x,
+            double y,
+            double w,
+            double h,
             const std::string& tip = "");
   /// A cell of a heatmap: `value` from 0 to 1, or from -1 to 1 if `classes` contain `diverging`.
-  void cell(const std::string& classes, double value, double x, double y, double w, double h,
+  void cell(const std::string& classes,
+            double value,
+            double x,
+            double y,
+            double w,
+            double h,
             const std::string& tip);
-  void circle(const std::string& classes, double x, double y, double radius,
-              const std::string& tip = "");
+  void circle(
+      const std::string& classes, double x, double y, double radius, const std::string& tip = "");
   struct TextPlace {
     double x = 0;
     double y = 0;

@@ -20,8 +20,9 @@ constexpr auto kContentPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 bool is_number(const std::string& text) {
-  return !text.empty() && (std::isdigit(static_cast<unsigned char>(text.back())) != 0 ||
-                           text == "–" || text.ends_with('%')) &&
+  return !text.empty() &&
+         (std::isdigit(static_cast<unsigned char>(text.back())) != 0 || text == "–" ||
+          text.ends_with('%')) &&
          text.find_first_not_of("0123456789.,+-e%–") == std::string::npos;
 }
 
@@ -50,11 +51,12 @@ std::string span_markup(const TextSpan& span) {
     case TextSpan::Kind::kDeleted:
       return element("del", {}, text);
     case TextSpan::Kind::kWeighted:
-      return element("span",
-                     {{"class", span.weight < 0 ? "token negative" : "token"},
-                      {"style", str_cat("--w:", number_text(std::min(std::abs(span.weight), 1.0), 3))},
-                      {"data-tip", number_text(span.weight)}},
-                     text);
+      return element(
+          "span",
+          {{"class", span.weight < 0 ? "token negative" : "token"},
+           {"style", str_cat("--w:", number_text(std::min(std::abs(span.weight), 1.0), 3))},
+           {"data-tip", number_text(span.weight)}},
+          text);
     case TextSpan::Kind::kPlain:
       break;
   }
@@ -138,11 +140,11 @@ void Page::add(const Table& table) {
     }
     body += element("tr", {}, cells);
   }
-  append(element("div", {{"class", "table"}},
-                 element("table", {{"class", "sortable"}},
-                         element("caption", {}, escape(table.caption)) +
-                             element("thead", {}, element("tr", {}, head)) +
-                             element("tbody", {}, body))));
+  append(element(
+      "div", {{"class", "table"}},
+      element("table", {{"class", "sortable"}},
+              element("caption", {}, escape(table.caption)) +
+                  element("thead", {}, element("tr", {}, head)) + element("tbody", {}, body))));
 }
 
 void Page::add_sample(const std::vector<SampleText>& texts) {
@@ -174,25 +176,24 @@ std::string Page::html() const {
     }
     links += element("li", {}, element("a", {{"href", "#" + id}}, escape(title)));
     const bool is_open = is_in_figures_ && i + 1 == sections_.size();
-    content += element("section", {{"id", id}},
-                       str_cat(element("h2", {}, escape(title)), "\n", inner,
-                               is_open ? "</div>" : "")) +
-               "\n";
+    content +=
+        element("section", {{"id", id}},
+                str_cat(element("h2", {}, escape(title)), "\n", inner, is_open ? "</div>" : "")) +
+        "\n";
   }
-  const Json data = {
-      {"runs", runs_}, {"axes", axes_}, {"figures", figure_data_}, {"data", data_}};
+  const Json data = {{"runs", runs_}, {"axes", axes_}, {"figures", figure_data_}, {"data", data_}};
   std::string head =
       element("meta", {{"charset", "utf-8"}}) +
       element("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}}) +
       element("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", kContentPolicy}});
   if (refresh_seconds_ > 0) {
-    head += element("meta",
-                    {{"http-equiv", "refresh"}, {"content", std::to_string(refresh_seconds_)}});
+    head +=
+        element("meta", {{"http-equiv", "refresh"}, {"content", std::to_string(refresh_seconds_)}});
   }
   head += element("title", {}, escape(title_)) + element("style", {}, page_css());
   const auto body =
-      element("header", {}, element("h1", {}, escape(title_)) +
-                                element("p", {}, escape(join(runs_)))) +
+      element("header", {},
+              element("h1", {}, escape(title_)) + element("p", {}, escape(join(runs_)))) +
       element("nav", {{"aria-label", "Sections"}}, element("ul", {}, links)) +
       element("main", {}, content) +
       element("script", {{"type", "application/json"}, {"id", "report-data"}}, script_json(data)) +

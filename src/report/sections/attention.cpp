@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -13,32 +13,18 @@
 #include "report/examples.h"
 #include "report/figures/attention_figure.h"
 #include "report/figures/charts.h"
+#include "report/recorded_attention.h"
 #include "report/sections/sections.h"
 
 namespace weft::report {
 
 namespace {
 
-constexpr int64_t kLongestAttended = 40;              // tokens of an example
-constexpr int64_t kMostWeights = 200'000;     // of all examples that the page stores
+constexpr int64_t kLongestAttended = 40;   // tokens of an example
+constexpr int64_t kMostWeights = 200'000;  // of all examples that the page stores
 constexpr int64_t kMostImageWeights = 60'000;
-constexpr int64_t kLayers = 1000;             // more than a model has
 
 using Layers = std::map<int64_t, at::Tensor>;  // (H, L, S) fp32 on the host
-
-nn::AttentionRecorder recorder_of_all_layers() {
-  std::vector<int64_t> layers(kLayers);
-  std::iota(layers.begin(), layers.end(), 0);
-  return nn::AttentionRecorder(layers);
-}
-
-Layers of_first_sequence(const std::map<int64_t, nn::AttentionRecorder::Weights>& recorded) {
-  Layers layers;
-  for (const auto& [layer, weights] : recorded) {
-    layers[layer] = weights.front().to(at::kCPU, at::kFloat).contiguous();
-  }
-  return layers;
-}
 
 WeightMatrix matrix_of(const at::Tensor& weights) {
   const auto values = weights.to(at::kDouble).contiguous();
@@ -69,7 +55,8 @@ struct AttentionExamples {
       return;
     }
     weights += count;
-    AttentionFigure::Example example{.title = title, .rows = rows, .columns = columns, .layers = {}};
+    AttentionFigure::Example example{
+        .title = title, .rows = rows, .columns = columns, .layers = {}};
     int64_t index = 0;
     for (const auto& [layer, heads] : layers) {
       auto& shown = example.layers.emplace_back(
@@ -141,20 +128,18 @@ void add_text_attention(const ReportInput& input, const LoadedRun& run, Page& pa
   AttentionExamples decoder;
   AttentionExamples cross;
   const bool has_self_attention = models::find_module(*run.model, "layers.0.attention") != nullptr;
-  for (const auto item : short_items(*input.dataset(), input.options.examples, kLongestAttended)) {
-    const auto batch = batch_of(*input.dataset(), item);
-    auto recorder = recorder_of_all_layers();
-    hidden_states_of(run, batch, &recorder);
-    const auto tokens = pieces_of(run.tokenizer->target(), batch.ids);
+  for (const auto& example :
+       short_examples(*input.dataset(), input.options.examples, kLongestAttended)) {
+    const auto batch = batch_of(example);
+    auto [layers, to_encoder] = recorded_attention(run, batch);
+    const auto tokens = shown_tokens(run.tokenizer->target(), batch.ids);
     const auto title = text_of(batch.source_ids.empty() ? run.tokenizer->target() : *run.tokenizer,
                                batch.source_ids.empty() ? batch.ids : batch.source_ids);
-    auto layers = of_first_sequence(recorder.layers());
-    auto to_encoder = of_first_sequence(recorder.cross_layers());
     if (batch.source_ids.empty()) {
       encoder.add(title, tokens, tokens, layers);
       continue;
     }
-    const auto source = pieces_of(*run.tokenizer, batch.source_ids);
+    const auto source = shown_tokens(*run.tokenizer, batch.source_ids);
     if (!has_self_attention) {
       std::swap(layers, to_encoder);  // an RNN attends to its encoder only
     }
@@ -181,18 +166,6 @@ void add_text_attention(const ReportInput& input, const LoadedRun& run, Page& pa
   }
 }
 
-/// Attention rollout (arXiv:2005.00928): the product over the layers of their mean weights, each
-/// with half of the residual connection.
-at::Tensor rollout_of(const Layers& layers) {
-  at::Tensor product;
-  for (const auto& [layer, weights] : layers) {
-    const auto mean = weights.to(at::kDouble).mean(0);
-    const auto own = (mean + at::eye(mean.size(0), mean.options())) / 2;
-    product = product.defined() ? own.matmul(product) : own;
-  }
-  return product;
-}
-
 /// The weights of the patches among those of a row.
 std::vector<double> patch_weights(const at::Tensor& row, const std::vector<int64_t>& ids) {
   const auto values = row.to(at::kDouble).contiguous();
@@ -216,10 +189,8 @@ void add_image_attention(const ReportInput& input, const LoadedRun& run, Page& p
   const auto& dataset = *input.dataset();
   for (int64_t item = 0; item < std::min(dataset.size(0), input.options.examples); ++item) {
     const auto example = dataset.example(0, item);
-    const auto batch = batch_of(dataset, item);
-    auto recorder = recorder_of_all_layers();
-    hidden_states_of(run, batch, &recorder);
-    const auto layers = of_first_sequence(recorder.layers());
+    const auto batch = batch_of(example);
+    const auto layers = recorded_attention(run, batch).layers;
     if (layers.empty() || stored > kMostImageWeights) {
       break;
     }
@@ -227,22 +198,21 @@ void add_image_attention(const ReportInput& input, const LoadedRun& run, Page& p
     const auto patch = run.model->options().vision.patch_size;
     const auto label = static_cast<std::size_t>(std::max<int64_t>(example.label, 0));
     auto& shown = examples.emplace_back(ImageAttentionFigure::Example{
-        .title = str_cat("image ", item,
-                         example.label >= 0 && label < run.labels.size()
-                             ? ", " + run.labels[label]
-                             : ""),
+        .title = str_cat(
+            "image ", item,
+            example.label >= 0 && label < run.labels.size() ? ", " + run.labels[label] : ""),
         .image = data_url(image),
         .rows = image.height / patch,
         .columns = image.width / patch,
         .maps = {}});
     shown.maps.push_back(
         {.name = "attention rollout",
-         .values = patch_weights(summary_row(rollout_of(layers), batch.ids), batch.ids)});
+         .values = patch_weights(summary_row(attention_rollout(layers), batch.ids), batch.ids)});
     int64_t index = 0;
     for (const auto& [layer, weights] : layers) {
-      shown.maps.push_back({.name = str_cat("layer ", index, ", mean over heads"),
-                            .values = patch_weights(summary_row(weights.mean(0), batch.ids),
-                                                    batch.ids)});
+      shown.maps.push_back(
+          {.name = str_cat("layer ", index, ", mean over heads"),
+           .values = patch_weights(summary_row(weights.mean(0), batch.ids), batch.ids)});
       for (int64_t head = 0; head < weights.size(0); ++head) {
         shown.maps.push_back(
             {.name = str_cat("layer ", index, ", head ", head),
@@ -253,8 +223,9 @@ void add_image_attention(const ReportInput& input, const LoadedRun& run, Page& p
     stored += static_cast<int64_t>(shown.maps.size() * shown.maps.front().values.size());
   }
   if (!examples.empty()) {
-    page.note("What the class token attends to (without one: the mean over all patches), and "
-              "attention rollout, the product of all layers.");
+    page.note(
+        "What the class token attends to (without one: the mean over all patches), and "
+        "attention rollout, the product of all layers.");
     page.add(ImageAttentionFigure("Attention to the patches", std::move(examples)));
   }
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -9,18 +10,20 @@
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "kernels/to_device.h"
+#include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "report/examples.h"
 #include "report/markup.h"
+#include "report/recorded_attention.h"
 #include "report/sections/sections.h"
 
 namespace weft::report {
 
 namespace {
 
-constexpr int64_t kLongestAttributed = 60;        // tokens of an example
+constexpr int64_t kLongestAttributed = 60;  // tokens of an example
 constexpr int64_t kIntegrationSteps = 32;
-constexpr int64_t kTopWords = 15;       // of each class
+constexpr int64_t kTopWords = 15;          // of each class
 constexpr std::size_t kListedClasses = 6;  // with a list of words
 
 /// The model's word embeddings, replaced by other rows as long as this object lives.
@@ -46,8 +49,8 @@ class ReplacedEmbeddings {
 
 struct Attribution {
   int64_t predicted = 0;
-  double logit = 0;                // of the predicted class
-  double baseline = 0;             // with all embeddings zero
+  double logit = 0;                  // of the predicted class
+  double baseline = 0;               // with all embeddings zero
   std::vector<double> attributions;  // of the tokens; they add up to logit - baseline, nearly
 };
 
@@ -84,9 +87,8 @@ Attribution integrated_gradients(models::Model& model, const data::Example& exam
     points.push_back(rows * ((static_cast<double>(step) + 0.5) / kIntegrationSteps));
   }
   const ReplacedEmbeddings replaced(weight, at::cat(points));
-  const auto sum = logits_of_copies(model, example, kIntegrationSteps)
-                       .select(1, result.predicted)
-                       .sum();
+  const auto sum =
+      logits_of_copies(model, example, kIntegrationSteps).select(1, result.predicted).sum();
   const auto gradient = torch::autograd::grad({sum}, {weight}).front();
   const auto mean = gradient.view({kIntegrationSteps, rows.size(0), rows.size(1)}).mean(0);
   const auto attributions = (mean * rows).sum(1).to(at::kDouble).cpu().contiguous();
@@ -110,9 +112,8 @@ void add_top_words(const LoadedRun& run, const at::Tensor& weights, Page& page) 
                 .rows = {}};
     const auto [values, rows] = weights.select(1, id).to(at::kDouble).topk(count);
     for (int64_t i = 0; i < count; ++i) {
-      table.rows.push_back(
-          {run.tokenizer->piece(static_cast<int32_t>(rows[i].item<int64_t>())),
-           number_text(values[i].item<double>(), 4)});
+      table.rows.push_back({shown_token(*run.tokenizer, rows[i].item<int64_t>()),
+                            number_text(values[i].item<double>(), 4)});
     }
     page.add(table);
   }
@@ -126,30 +127,56 @@ bool can_be_attributed(const LoadedRun& run) {
          weight.scalar_type() == at::kFloat;
 }
 
-void add_example(const LoadedRun& run, const data::Example& example, Page& page) {
-  const auto result = integrated_gradients(*run.model, example);
+/// Tokens shaded by their values, relative to the largest.
+std::vector<TextSpan> shaded_tokens(const LoadedRun& run,
+                                    const data::Example& example,
+                                    const std::vector<double>& values) {
   double largest = 1e-12;
-  double sum = 0;
-  for (const double value : result.attributions) {
+  for (const double value : values) {
     largest = std::max(largest, std::abs(value));
-    sum += value;
   }
   std::vector<TextSpan> spans;
-  const auto pieces = pieces_of(*run.tokenizer, example.ids);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    spans.push_back({.text = pieces[i],
-                     .kind = TextSpan::Kind::kWeighted,
-                     .weight = result.attributions[i] / largest});
+  const auto tokens = shown_tokens(*run.tokenizer, example.ids);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    spans.push_back(
+        {.text = tokens[i], .kind = TextSpan::Kind::kWeighted, .weight = values[i] / largest});
     spans.push_back({.text = " "});
   }
-  page.add_sample(
-      {{.name = "Prediction", .spans = {{.text = label_name(run, result.predicted)}}},
-       {.name = "Label",
-        .spans = {{.text = example.label >= 0 ? label_name(run, example.label) : "–"}}},
-       {.name = "Tokens", .spans = std::move(spans)},
-       {.name = "Sum of attributions",
-        .spans = {{.text = str_cat(number_text(sum, 4), " of a difference in the logit of ",
-                                   number_text(result.logit - result.baseline, 4))}}}});
+  return spans;
+}
+
+/// Attention rollout from the token that the classifier reads: the first, of a decoder the last.
+/// Empty for types of attention without weights.
+std::vector<double> rollout_to_tokens(const LoadedRun& run, const data::Example& example) {
+  try {
+    const auto rollout = attention_rollout(recorded_attention(run, batch_of(example)).layers);
+    if (!rollout.defined()) {
+      return {};
+    }
+    const auto last = rollout.size(0) - 1;
+    const bool is_causal = last > 0 && rollout[0][last].item<double>() == 0;
+    const auto row = rollout[is_causal ? last : 0].contiguous();
+    return {row.const_data_ptr<double>(), row.const_data_ptr<double>() + row.numel()};
+  } catch (const c10::Error&) {
+    return {};
+  }
+}
+
+void add_example(const LoadedRun& run, const data::Example& example, Page& page) {
+  const auto result = integrated_gradients(*run.model, example);
+  const double sum = std::accumulate(result.attributions.begin(), result.attributions.end(), 0.0);
+  std::vector<SampleText> texts = {
+      {.name = "Prediction", .spans = {{.text = label_name(run, result.predicted)}}},
+      {.name = "Label",
+       .spans = {{.text = example.label >= 0 ? label_name(run, example.label) : "–"}}},
+      {.name = "Integrated gradients", .spans = shaded_tokens(run, example, result.attributions)},
+      {.name = "Their sum",
+       .spans = {{.text = str_cat(number_text(sum, 4), " of a difference in the logit of ",
+                                  number_text(result.logit - result.baseline, 4))}}}};
+  if (const auto rollout = rollout_to_tokens(run, example); !rollout.empty()) {
+    texts.push_back({.name = "Attention rollout", .spans = shaded_tokens(run, example, rollout)});
+  }
+  page.add_sample(texts);
 }
 
 }  // namespace
@@ -166,11 +193,15 @@ void add_attributions(const ReportInput& input, Page& page) {
     return;
   }
   page.note(
-      "Integrated gradients: how much each token adds to the logit of the predicted class, compared "
-      "with a text whose word embeddings are zero. It describes this model's computation; it is "
-      "not proof of what caused the prediction.");
-  for (const auto item : short_items(*input.dataset(), input.options.examples, kLongestAttributed)) {
-    add_example(run, input.dataset()->example(0, item), page);
+      "Integrated gradients: how much each token adds to the logit of the predicted class, "
+      "compared "
+      "with a text whose word embeddings are zero. Attention rollout: how much of each token "
+      "reaches the position that the classifier reads, if attention weights were all that mixes "
+      "tokens. Both describe the computation of this model; neither proves what caused the "
+      "prediction.");
+  for (const auto& example :
+       short_examples(*input.dataset(), input.options.examples, kLongestAttributed)) {
+    add_example(run, example, page);
   }
 }
 

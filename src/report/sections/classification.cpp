@@ -20,7 +20,7 @@ using formats::Json;
 
 constexpr std::size_t kCurvePoints = 600;
 constexpr int kCalibrationBins = 10;
-constexpr std::size_t kCurveClasses = 8;   // with curves of their own
+constexpr std::size_t kCurveClasses = 8;    // with curves of their own
 constexpr std::size_t kMatrixClasses = 30;  // of the largest matrix that is drawn
 
 LineChartOptions curve_options(std::string x, std::string y, bool has_diagonal = false) {
@@ -121,11 +121,11 @@ void add_threshold_curve(const ClassScores& positive, Page& page) {
     const double sum = curve.x[i] + curve.y[i];
     f1.push_back(sum > 0 ? 2 * curve.x[i] * curve.y[i] / sum : 0);
   }
-  page.add(LineChart("Threshold of the class " + positive.name,
-                     curve_options("Threshold", "precision, recall, F1"),
-                     {thinned("precision", curve.thresholds, curve.y),
-                      thinned("recall", curve.thresholds, curve.x),
-                      thinned("F1", curve.thresholds, f1)}));
+  page.add(LineChart(
+      "Threshold of the class " + positive.name,
+      curve_options("Threshold", "precision, recall, F1"),
+      {thinned("precision", curve.thresholds, curve.y),
+       thinned("recall", curve.thresholds, curve.x), thinned("F1", curve.thresholds, f1)}));
 }
 
 void add_class_bars(const Json& per_class, Page& page) {
@@ -172,8 +172,8 @@ void add_regression(const std::vector<objectives::ExampleResult>& examples, Page
     if (label.is_number() && prediction.is_number() && points.size() < kScatterPoints) {
       points.push_back({.x = label.get<double>(),
                         .y = prediction.get<double>(),
-                        .label = str_cat("label ", number_text(label.get<double>()), ", prediction ",
-                                         number_text(prediction.get<double>()))});
+                        .label = str_cat("label ", number_text(label.get<double>()),
+                                         ", prediction ", number_text(prediction.get<double>()))});
     }
   }
   if (!points.empty()) {
@@ -204,9 +204,8 @@ void add_classification(const ReportInput& input, Page& page) {
   if (report.contains("confusion_matrix")) {
     add_confusion_matrix(report, page);
   }
-  const auto examples =
-      evaluation.hardest_examples(static_cast<int64_t>(evaluation.size())).value_or(
-          std::vector<objectives::ExampleResult>());
+  const auto examples = evaluation.hardest_examples(static_cast<int64_t>(evaluation.size()))
+                            .value_or(std::vector<objectives::ExampleResult>());
   const auto classes = drawn_classes(class_scores(examples), report.value("positive_label", ""));
   if (!classes.empty()) {
     add_curves(classes, page);

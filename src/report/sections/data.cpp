@@ -27,7 +27,7 @@ struct DataFacts {
   std::vector<double> lengths = {};  // of the examples that were read
   std::map<int64_t, double> class_counts = {};
   std::set<uint64_t> contents = {};  // hashes of the examples
-  int64_t duplicates = 0;                 // examples equal to an earlier one
+  int64_t duplicates = 0;            // examples equal to an earlier one
 };
 
 /// Reads the whole epoch, or evenly spaced examples of it.
@@ -69,14 +69,14 @@ void add_lengths(const std::vector<DataFacts>& parts, Page& page) {
   }
   std::vector<BarChart::Bars> bars;
   for (const auto& facts : parts) {
-    BarChart::Bars& own = bars.emplace_back(
-        BarChart::Bars{.name = facts.name, .values = std::vector<double>(bins)});
+    BarChart::Bars& own =
+        bars.emplace_back(BarChart::Bars{.name = facts.name, .values = std::vector<double>(bins)});
     for (const double length : facts.lengths) {
       own.values[static_cast<std::size_t>(length / width)] += 1;
     }
   }
-  page.add(BarChart("Lengths of the examples (tokens)", "examples", std::move(names),
-                    std::move(bars)));
+  page.add(
+      BarChart("Lengths of the examples (tokens)", "examples", std::move(names), std::move(bars)));
 }
 
 void add_classes(const std::vector<DataFacts>& parts,

@@ -5,8 +5,10 @@
 #include <ATen/Functions.h>
 
 #include "base/string_util.h"
+#include "base/utf8.h"
 #include "inference/nearest_tokens.h"
 #include "models/config/family_definition.h"
+#include "models/config/heads.h"
 #include "report/examples.h"
 #include "report/figures/charts.h"
 #include "report/markup.h"
@@ -16,12 +18,32 @@ namespace weft::report {
 
 namespace {
 
-constexpr int64_t kCountedItems = 2000;   // whose tokens are counted
-constexpr std::size_t kProjected = 60;    // words of the projection
-constexpr std::size_t kQueries = 10;      // words with their nearest ones
+constexpr int64_t kCountedItems = 2000;  // whose tokens are counted
+constexpr std::size_t kProjected = 60;   // words of the projection
+constexpr std::size_t kQueries = 10;     // words with their nearest ones
 constexpr int64_t kNeighbors = 5;
 constexpr int64_t kProjectedTexts = 300;
-constexpr int64_t kLongestText = 128;     // tokens of a projected text
+constexpr int64_t kLongestText = 128;  // tokens of a projected text
+
+/// Whether the text is a word of at least three letters; other characters than those of ASCII are
+/// letters unless they are punctuation or symbols.
+bool is_word(const std::string& text) {
+  const auto codes = utf8::decode(text);
+  return codes.size() >= 3 && std::ranges::all_of(codes, [](char32_t code) {
+           const bool is_ascii = (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+           const bool is_symbol =
+               (code >= 0x2000 && code < 0x2c00) || (code >= 0x3000 && code < 0x3040);
+           return is_ascii || (code >= 0xc0 && !is_symbol);
+         });
+}
+
+/// The token without the sign of a space before it.
+std::string shown_word(const data::Tokenizer& tokenizer, int64_t id) {
+  constexpr std::string_view kSpace = "▁";
+  const auto text = shown_token(tokenizer, id);
+  return text.starts_with(kSpace) && text.size() > kSpace.size() ? text.substr(kSpace.size())
+                                                                 : text;
+}
 
 /// The words that are frequent in the data, most frequent first: whole words of at least three
 /// letters.
@@ -37,11 +59,8 @@ std::vector<int64_t> frequent_words(const LoadedRun& run, const data::Dataset& d
   for (const auto& [id, count] : counts) {
     const auto token = static_cast<int32_t>(id);
     const auto text = std::string(trim(run.tokenizer->decode({token})));
-    const bool is_word =
-        text.size() >= 3 && !run.tokenizer->is_special(token) &&
-        !run.tokenizer->continues_word(token) &&
-        std::ranges::all_of(text, [](unsigned char c) { return c >= 0x80 || std::isalpha(c); });
-    if (is_word) {
+    if (is_word(text) && !run.tokenizer->is_special(token) &&
+        !run.tokenizer->continues_word(token)) {
       words.emplace_back(-count, id);
     }
   }
@@ -62,49 +81,45 @@ void add_words(const LoadedRun& run, const std::vector<int64_t>& words, Page& pa
               .rows = {}};
   for (std::size_t i = 0; i < words.size() && table.rows.size() < kQueries; i += 3) {
     std::vector<std::string> nearest;
-    for (const auto& [id, value] : inference::nearest_tokens(known, words[i], kNeighbors,
-                                                             inference::Similarity::kCosine)) {
-      nearest.push_back(str_cat(run.tokenizer->piece(static_cast<int32_t>(id)), " ",
-                                number_text(value, 3)));
+    for (const auto& [id, value] :
+         inference::nearest_tokens(known, words[i], kNeighbors, inference::Similarity::kCosine)) {
+      nearest.push_back(str_cat(shown_word(*run.tokenizer, id), " ", number_text(value, 3)));
     }
-    table.rows.push_back(
-        {run.tokenizer->piece(static_cast<int32_t>(words[i])), join(nearest)});
+    table.rows.push_back({shown_word(*run.tokenizer, words[i]), join(nearest)});
   }
   page.add(table);
-  std::vector<int64_t> projected(words.begin(),
-                                 words.begin() + static_cast<std::ptrdiff_t>(
-                                                     std::min(words.size(), kProjected)));
+  std::vector<int64_t> projected(
+      words.begin(),
+      words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kProjected)));
   const auto places = principal_components(embeddings.index_select(0, at::tensor(projected)));
   std::vector<ScatterPlot::Point> points;
   for (std::size_t i = 0; i < projected.size(); ++i) {
     const auto place = places[static_cast<int64_t>(i)];
     points.push_back({.x = place[0].item<double>(),
                       .y = place[1].item<double>(),
-                      .label = run.tokenizer->piece(static_cast<int32_t>(projected[i]))});
+                      .label = shown_word(*run.tokenizer, projected[i])});
   }
-  page.add(ScatterPlot("Frequent words (PCA of the input embeddings)",
-                       {.x_label = "First component",
-                        .y_label = "second component",
-                        .shows_labels = true},
-                       std::move(points)));
+  page.add(ScatterPlot(
+      "Frequent words (PCA of the input embeddings)",
+      {.x_label = "First component", .y_label = "second component", .shows_labels = true},
+      std::move(points)));
 }
 
 /// Means of the last hidden states of texts or images, by class.
 void add_examples_by_class(const LoadedRun& run, const data::Dataset& dataset, Page& page) {
   std::vector<at::Tensor> vectors;
   std::vector<std::pair<int64_t, int64_t>> shown;  // item and class
-  for (int64_t item = 0; item < dataset.size(0) &&
-                         static_cast<int64_t>(vectors.size()) < kProjectedTexts;
-       ++item) {
+  for (int64_t item = 0;
+       item < dataset.size(0) && static_cast<int64_t>(vectors.size()) < kProjectedTexts; ++item) {
     if (dataset.length(0, item) > kLongestText) {
       continue;
     }
-    const auto batch = batch_of(dataset, item);
-    if (batch.labels.front() < 0 || batch.tokens() == 0) {
+    const auto batch = batch_of(dataset.example(0, item));
+    if (batch.tokens() == 0) {
       continue;
     }
     vectors.push_back(hidden_states_of(run, batch).to(at::kFloat).mean(0).cpu());
-    shown.emplace_back(item, batch.labels.front());
+    shown.emplace_back(item, std::max<int64_t>(batch.labels.front(), 0));
   }
   if (vectors.size() < 3) {
     return;
@@ -114,21 +129,21 @@ void add_examples_by_class(const LoadedRun& run, const data::Dataset& dataset, P
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const auto [item, label] = shown[i];
     const auto name = static_cast<std::size_t>(label) < run.labels.size()
-                          ? run.labels[static_cast<std::size_t>(label)]
-                          : str_cat("class ", label);
+                          ? run.labels[static_cast<std::size_t>(label)] + ", "
+                          : std::string();
     points.push_back({.x = places[static_cast<int64_t>(i)][0].item<double>(),
                       .y = places[static_cast<int64_t>(i)][1].item<double>(),
-                      .label = str_cat(name, ", ", dataset.location(0, item)),
+                      .label = name + dataset.location(0, item),
                       .group = label});
   }
   constexpr std::size_t kLegend = 8;
-  page.add(ScatterPlot("Examples (PCA of the mean hidden states)",
-                       {.x_label = "First component",
-                        .y_label = "second component",
-                        .groups = {run.labels.begin(),
-                                   run.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                            run.labels.size(), kLegend))}},
-                       std::move(points)));
+  page.add(ScatterPlot(
+      "Examples (PCA of the mean hidden states)",
+      {.x_label = "First component",
+       .y_label = "second component",
+       .groups = {run.labels.begin(), run.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                               run.labels.size(), kLegend))}},
+      std::move(points)));
 }
 
 }  // namespace
@@ -145,7 +160,7 @@ void add_embeddings(const ReportInput& input, Page& page) {
       add_words(run, words, page);
     }
   }
-  if (!run.labels.empty()) {
+  if (models::head_of(run.model->options()).classifies_sequences) {
     add_examples_by_class(run, *input.dataset(), page);
   }
 }

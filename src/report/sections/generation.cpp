@@ -1,5 +1,7 @@
 #include <algorithm>
-#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -11,19 +13,26 @@
 #include "inference/generate.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
+#include "models/directory.h"
+#include "models/inference.h"
 #include "report/examples.h"
 #include "report/markup.h"
 #include "report/sections/sections.h"
 #include "report/text_diff.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace weft::report {
 
 namespace {
 
-constexpr int64_t kLongestSample = 120;   // tokens of an example
+namespace fs = std::filesystem;
+
+constexpr int64_t kLongestSample = 120;  // tokens of an example
 constexpr int64_t kBeams = 4;
-constexpr int64_t kReturned = 3;    // texts of a beam search
+constexpr int64_t kReturned = 3;  // texts of a beam search
 constexpr int64_t kShownTokens = 80;
+constexpr std::size_t kLongestPrompt = 24;  // of a continuation
+constexpr std::size_t kSnapshots = 4;       // saved models
 
 /// Probability of each target of the batch, and the token that is most likely in its place.
 struct TargetProbabilities {
@@ -31,11 +40,11 @@ struct TargetProbabilities {
   std::vector<int64_t> likeliest;
 };
 
-TargetProbabilities target_probabilities(const LoadedRun& run, const data::Batch& batch) {
+TargetProbabilities target_probabilities(models::Model& model, const data::Batch& batch) {
   const at::NoGradGuard guard;
-  const auto context = batching::context_of(batch, run.model->device());
+  const auto context = batching::context_of(batch, model.device());
   const auto logits =
-      run.model->lm_logits(batching::target_states(*run.model, batch, context)).to(at::kFloat);
+      model.lm_logits(batching::target_states(model, batch, context)).to(at::kFloat);
   const auto probabilities = logits.softmax(1);  // (M, V)
   const auto targets = at::tensor(batch.targets, at::kLong).to(logits.device());
   const auto chosen =
@@ -53,11 +62,10 @@ std::vector<TextSpan> shaded_targets(const data::Tokenizer& tokenizer,
                                      const TargetProbabilities& found) {
   std::vector<TextSpan> spans;
   const auto shown = std::min<std::size_t>(batch.targets.size(), kShownTokens);
-  const auto pieces = pieces_of(tokenizer, batch.targets);
+  const auto pieces = shown_tokens(tokenizer, batch.targets);
   for (std::size_t i = 0; i < shown; ++i) {
-    spans.push_back({.text = pieces[i],
-                     .kind = TextSpan::Kind::kWeighted,
-                     .weight = found.probabilities[i]});
+    spans.push_back(
+        {.text = pieces[i], .kind = TextSpan::Kind::kWeighted, .weight = found.probabilities[i]});
     spans.push_back({.text = " "});
   }
   return spans;
@@ -65,68 +73,130 @@ std::vector<TextSpan> shaded_targets(const data::Tokenizer& tokenizer,
 
 std::vector<TextSpan> plain(std::string text) { return {{.text = std::move(text)}}; }
 
-inference::GenerationSettings settings_of(const LoadedRun& run, bool reads_source) {
-  inference::GenerationSettings settings{
-      .config = models::read_generation_config(run.directory, run.model->options())};
-  settings.config.max_new_tokens = kLongestSample;
-  settings.config.max_length.reset();
-  if (reads_source) {
-    settings.config.search.num_beams = kBeams;
-    settings.config.search.num_return_sequences = kReturned;
-  }
-  return settings;
+/// A saved model of the run, ready for inference.
+struct Snapshot {
+  std::string name;  // `checkpoint-300`
+  std::shared_ptr<models::Model> model;
+};
+
+Snapshot load_snapshot(const std::string& directory, const ReportOptions& options) {
+  Snapshot snapshot{
+      .name = fs::canonical(directory).filename().string(),
+      .model = models::load_model(directory, models::read_model_config(directory), 0).model};
+  models::prepare_for_inference(*snapshot.model, options.inference);
+  return snapshot;
 }
 
-/// A source with its reference and the generated texts, or a beginning and its continuations.
+/// The model of the page, then the other checkpoints of the run, the newest first.
+std::vector<Snapshot> snapshots_of(const ReportInput& input) {
+  const auto& directory = input.loaded->directory;
+  std::vector<Snapshot> snapshots = {load_snapshot(directory, input.options)};
+  const auto run = input.runs.front().summary.directory;
+  auto steps = train::checkpoint_steps(run);
+  std::ranges::sort(steps, std::ranges::greater());
+  for (const auto step : steps) {
+    const auto other = run + "/" + train::checkpoint_name(step);
+    if (snapshots.size() < kSnapshots && !fs::equivalent(other, directory)) {
+      snapshots.push_back(load_snapshot(other, input.options));
+    }
+  }
+  return snapshots;
+}
+
+/// Generates texts with one saved model, which can do nothing else from then on.
+class SnapshotGenerator {
+ public:
+  SnapshotGenerator(Snapshot snapshot, const LoadedRun& run, bool reads_source)
+      : snapshot_(std::move(snapshot)) {
+    inference::GenerationSettings settings{
+        .config = models::read_generation_config(run.directory, run.model->options())};
+    settings.config.max_new_tokens = kLongestSample;
+    settings.config.max_length.reset();
+    if (reads_source) {
+      settings.config.search.num_beams = kBeams;
+      settings.config.search.num_return_sequences = kReturned;
+    }
+    generator_ = std::make_unique<inference::TextGenerator>(*snapshot_.model, run.tokenizer,
+                                                            std::move(settings));
+  }
+
+  const std::string& name() const { return snapshot_.name; }
+  std::vector<inference::GeneratedText> generate(const models::Tokens& prompt) {
+    return generator_->generate({{.prompt = "", .ids = prompt}}, 0).front().texts;
+  }
+
+ private:
+  Snapshot snapshot_;
+  std::unique_ptr<inference::TextGenerator> generator_;
+};
+
+/// A source with its reference and the generated texts, or a beginning and its continuations: all
+/// that the first model returns, and the best one of each other.
 void add_generated(const LoadedRun& run,
-                   inference::TextGenerator& generator,
+                   std::vector<SnapshotGenerator>& generators,
                    const data::Batch& batch,
                    Page& page) {
   const bool reads_source = !batch.source_ids.empty();
   const auto& target = run.tokenizer->target();
-  const auto half = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, batch.ids.size() / 2));
+  const auto half =
+      static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(batch.ids.size() / 2, 1, kLongestPrompt));
   const models::Tokens prompt = reads_source
                                     ? models::Tokens(batch.source_ids)
                                     : models::Tokens(batch.ids.begin(), batch.ids.begin() + half);
-  const auto reference =
-      reads_source ? target.decode({batch.targets.begin(), batch.targets.end()})
-                   : target.decode({batch.ids.begin() + half, batch.ids.end()});
-  const auto results = generator.generate({{.prompt = "", .ids = prompt}}, 0);
+  const auto reference = reads_source ? target.decode({batch.targets.begin(), batch.targets.end()})
+                                      : target.decode({batch.ids.begin() + half, batch.ids.end()});
   std::vector<SampleText> texts = {
       {.name = reads_source ? "Source" : "Prompt",
        .spans = plain(run.tokenizer->decode({prompt.begin(), prompt.end()}))},
       {.name = reads_source ? "Reference" : "Original", .spans = plain(reference)}};
-  int64_t rank = 1;
-  for (const auto& text : results.front().texts) {
-    texts.push_back({.name = str_cat("Generated ", rank++, " (score ", number_text(text.score, 4), ")"),
-                     .spans = reads_source ? word_differences(reference, text.text)
-                                           : plain(text.text)});
+  for (auto& generator : generators) {
+    for (const auto& text : generator.generate(prompt)) {
+      texts.push_back(
+          {.name = str_cat(generator.name(), ", score ", number_text(text.score, 4)),
+           .spans = reads_source ? word_differences(reference, text.text) : plain(text.text)});
+      if (&generator != &generators.front()) {
+        break;
+      }
+    }
   }
-  texts.push_back({.name = "Probability of each token",
-                   .spans = shaded_targets(target, batch, target_probabilities(run, batch))});
+  texts.push_back(
+      {.name = "Probability of each token",
+       .spans = shaded_targets(target, batch, target_probabilities(*run.model, batch))});
   page.add_sample(texts);
 }
 
-/// A text with masked tokens, and what the model predicts for them.
-void add_masked(const LoadedRun& run, const data::Batch& batch, Page& page) {
-  if (batch.targets.empty()) {
-    return;
-  }
-  const auto found = target_probabilities(run, batch);
+/// The targets, shaded by their probability, with the likeliest token where that is another one.
+std::vector<TextSpan> masked_predictions(const LoadedRun& run,
+                                         const data::Batch& batch,
+                                         const TargetProbabilities& found) {
   std::vector<TextSpan> spans;
   for (std::size_t i = 0; i < batch.targets.size(); ++i) {
-    const auto target = run.tokenizer->piece(static_cast<int32_t>(batch.targets[i]));
-    const auto likeliest = run.tokenizer->piece(static_cast<int32_t>(found.likeliest[i]));
+    const auto target = shown_token(*run.tokenizer, batch.targets[i]);
+    const auto likeliest = shown_token(*run.tokenizer, found.likeliest[i]);
     spans.push_back({.text = target == likeliest ? target : str_cat(target, " (", likeliest, ")"),
                      .kind = TextSpan::Kind::kWeighted,
                      .weight = found.probabilities[i]});
     spans.push_back({.text = " "});
   }
-  page.add_sample({{.name = "Input",
-                    .spans = plain(run.tokenizer->decode({batch.ids.begin(), batch.ids.end()},
-                                                         false))},
-                   {.name = "Targets, shaded by their probability (the likeliest token)",
-                    .spans = std::move(spans)}});
+  return spans;
+}
+
+/// A text with masked tokens, and what each model predicts for them.
+void add_masked(const LoadedRun& run,
+                const std::vector<Snapshot>& snapshots,
+                const data::Batch& batch,
+                Page& page) {
+  if (batch.targets.empty()) {
+    return;
+  }
+  std::vector<SampleText> texts = {
+      {.name = "Input",
+       .spans = plain(run.tokenizer->decode({batch.ids.begin(), batch.ids.end()}, false))}};
+  for (const auto& [name, model] : snapshots) {
+    texts.push_back({.name = name,
+                     .spans = masked_predictions(run, batch, target_probabilities(*model, batch))});
+  }
+  page.add_sample(texts);
 }
 
 }  // namespace
@@ -137,24 +207,30 @@ void add_generation(const ReportInput& input, Page& page) {
   }
   const auto& run = *input.loaded;
   const auto& head = models::head_of(run.model->options());
-  const auto items = short_items(*input.dataset(), input.options.examples, kLongestSample);
+  const auto examples = short_examples(*input.dataset(), input.options.examples, kLongestSample);
   if (head.predicts_masked_tokens()) {
-    for (const auto item : items) {
-      add_masked(run, batch_of(*input.dataset(), item), page);
+    page.note(
+        "Masked tokens, shaded by the probability that the model gives them; in brackets the "
+        "likeliest token, if it is another one.");
+    const auto snapshots = snapshots_of(input);
+    for (const auto& example : examples) {
+      add_masked(run, snapshots, batch_of(example), page);
     }
-    return;
   }
   if (!head.generates) {
     return;
   }
-  const auto& reads_source = head.reads_source;
-  inference::TextGenerator generator(*run.model, run.tokenizer, settings_of(run, reads_source));
-  if (reads_source) {
-    page.note("Differences from the reference are marked: added words are underlined, missing "
-              "words struck out.");
+  if (head.reads_source) {
+    page.note(
+        "Differences from the reference are marked: added words are underlined, missing "
+        "words struck out.");
   }
-  for (const auto item : items) {
-    add_generated(run, generator, batch_of(*input.dataset(), item), page);
+  std::vector<SnapshotGenerator> generators;
+  for (auto& snapshot : snapshots_of(input)) {
+    generators.emplace_back(std::move(snapshot), run, head.reads_source);
+  }
+  for (const auto& example : examples) {
+    add_generated(run, generators, batch_of(example), page);
   }
 }
 

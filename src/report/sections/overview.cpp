@@ -4,6 +4,7 @@
 
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "report/figures/charts.h"
 #include "report/markup.h"
 #include "report/sections/sections.h"
 
@@ -34,14 +35,41 @@ Table table_of_runs(const ReportInput& input) {
   for (const auto& [summary, history] : input.runs) {
     const auto times = history.axes_at({INT64_MAX});
     const auto time = times.find("time");
-    table.rows.push_back(
-        {summary.directory, summary.setting("objective.type"), summary.model(), summary.status(),
-         summary.state ? with_commas(summary.state->progress.steps) : "–",
-         count_text(last_of(history, "train/tokens")),
-         time == times.end() ? "–" : format_duration(time->second.front()),
-         number_text(last_of(history, "train/loss"))});
+    table.rows.push_back({summary.directory, summary.setting("objective.type"), summary.model(),
+                          summary.status(),
+                          summary.state ? with_commas(summary.state->progress.steps) : "–",
+                          count_text(last_of(history, "train/tokens")),
+                          time == times.end() ? "–" : format_duration(time->second.front()),
+                          number_text(last_of(history, "train/loss"))});
   }
   return table;
+}
+
+/// A bar for each run, for the metrics that all have.
+void add_bars(const ReportInput& input,
+              const std::vector<std::map<std::string, double>>& metrics,
+              const std::set<std::string>& names,
+              Page& page) {
+  constexpr std::size_t kMostBars = 24;
+  if (input.runs.size() > kMostBars) {
+    return;
+  }
+  std::vector<std::string> runs;
+  for (const auto& run : input.runs) {
+    const auto& directory = run.summary.directory;
+    runs.push_back(directory.substr(directory.rfind('/') + 1));
+  }
+  for (const auto& name : names) {
+    BarChart::Bars bars{.name = name, .values = {}};
+    for (const auto& values : metrics) {
+      if (const auto found = values.find(name); found != values.end()) {
+        bars.values.push_back(found->second);
+      }
+    }
+    if (bars.values.size() == runs.size()) {
+      page.add(BarChart(name, name, runs, {std::move(bars)}));
+    }
+  }
 }
 
 /// Metrics of the best checkpoints, as training logged them.
@@ -54,7 +82,7 @@ void add_metrics(const ReportInput& input, Page& page) {
   formats::Json data = formats::Json::array();
   for (const auto& [summary, history] : input.runs) {
     table.columns.push_back(summary.directory);
-    metrics.push_back(logged_metrics(summary.directory, best_step_of(summary)));
+    metrics.push_back(history.evaluation(best_step_of(summary)));
     data.push_back(metrics.back());
     for (const auto& [name, value] : metrics.back()) {
       names.insert(name);
@@ -70,6 +98,9 @@ void add_metrics(const ReportInput& input, Page& page) {
   }
   if (!names.empty()) {
     page.add(table);
+  }
+  if (input.runs.size() > 1) {
+    add_bars(input, metrics, names, page);
   }
 }
 

@@ -29,10 +29,31 @@ BarChart bars_of(const std::string& title, const std::string& unit, const Json& 
   return {title, unit, std::move(names), {std::move(bars)}};
 }
 
+/// Scaling curves of `scripts/bench --growth`, from its results.json.
+void add_growth(const Json& sweeps, Page& page) {
+  for (const auto& [name, sweep] : sweeps.items()) {
+    const auto measure = sweep.value("measure", "");
+    std::vector<double> x;
+    std::vector<double> y;
+    for (const auto& point : sweep.value("points", Json::array())) {
+      if (point.contains("x") && point.contains(measure) && point[measure].is_number()) {
+        x.push_back(point["x"].get<double>());
+        y.push_back(point[measure].get<double>());
+      }
+    }
+    page.add(LineChart("Growth: " + sweep.value("title", name),
+                       {.x = {{"x", name}}, .y_label = measure, .x_is_log = true, .y_is_log = true},
+                       {series_of(measure, std::move(x), std::move(y))}));
+  }
+}
+
 /// What `weft bench` printed.
 void add_bench(const std::string& path, Page& page) {
   const auto bench = formats::read_json(path);
   page.heading(path);
+  if (bench.contains("growth") && bench["growth"].is_object()) {
+    return add_growth(bench["growth"], page);
+  }
   Json parts = Json::object();
   Table table{.caption = "Benchmark of a training step", .columns = {"", "Value"}, .rows = {}};
   for (const auto& [name, value] : bench.items()) {
@@ -46,15 +67,16 @@ void add_bench(const std::string& path, Page& page) {
     }
   }
   if (table.rows.empty()) {
-    page.warning(path + ": not the output of weft bench");
+    page.warning(path + ": not the output of weft bench, nor the results.json of scripts/bench");
     return;
   }
   page.add(table);
   parts.erase("matrix_products");
   page.add(bars_of("Parts of a step", "ms", parts));
-  for (const auto& [key, title] : {std::pair("forward_parts_ms", "Operations of the forward pass"),
-                                   std::pair("backward_parts_ms", "Operations of the backward pass"),
-                                   std::pair("memory_mib", "Memory by kind")}) {
+  for (const auto& [key, title] :
+       {std::pair("forward_parts_ms", "Operations of the forward pass"),
+        std::pair("backward_parts_ms", "Operations of the backward pass"),
+        std::pair("memory_mib", "Memory by kind")}) {
     if (bench.contains(key) && bench[key].is_object()) {
       page.add(bars_of(title, std::string(key).ends_with("ms") ? "ms" : "MiB", bench[key]));
     }
@@ -74,11 +96,12 @@ void add_ranks(const ReportRun& run, int64_t index, Page& page) {
     }
   }
   for (auto& [name, series] : charts) {
-    page.add(LineChart(str_cat("Ranks: ", name),
-                       {.x = {{"step", "Step"}, {"tokens", "Tokens"}, {"time", "Training time (s)"}},
-                        .y_label = name,
-                        .can_be_smoothed = true},
-                       std::move(series)));
+    page.add(
+        LineChart(str_cat("Ranks: ", name),
+                  {.x = {{"step", "Step"}, {"tokens", "Tokens"}, {"time", "Training time (s)"}},
+                   .y_label = name,
+                   .can_be_smoothed = true},
+                  std::move(series)));
   }
 }
 

@@ -20,7 +20,7 @@ namespace weft::report {
 
 namespace {
 
-constexpr int64_t kPositions = 60;   // of the sinusoidal figures
+constexpr int64_t kPositions = 60;  // of the sinusoidal figures
 constexpr int64_t kFeatures = 32;
 constexpr int64_t kFirstColumn = 6;  // of the curves
 constexpr int64_t kLastColumn = 9;
@@ -55,12 +55,12 @@ std::vector<double> range(double first, int64_t count) {
 void add_sinusoids(Page& page) {
   const auto matrix = nn::sinusoids(kPositions, kFeatures, true);
   page.add(Heatmap("Sinusoidal positions",
-                   {.row_label = "position", .column_label = "feature", .is_diverging = true},
-                   {}, {}, rows_of(matrix)));
+                   {.row_label = "position", .column_label = "feature", .is_diverging = true}, {},
+                   {}, rows_of(matrix)));
   std::vector<Series> curves;
   for (int64_t column = kFirstColumn; column <= kLastColumn; ++column) {
-    curves.push_back(series_of(str_cat("feature ", column), range(0, kPositions),
-                               column_of(matrix, column)));
+    curves.push_back(
+        series_of(str_cat("feature ", column), range(0, kPositions), column_of(matrix, column)));
   }
   page.add(LineChart("Features of the sinusoidal positions",
                      {.x = {{"x", "Position"}}, .y_label = "value"}, std::move(curves)));
@@ -85,7 +85,8 @@ void add_bias(const nn::PositionBias& bias, const std::string& title, Page& page
   const auto by_distance = bias.forward(kMostDistance, at::kCPU);  // (H, 2 L - 1)
   std::vector<Series> heads;
   for (int64_t head = 0; head < by_distance.size(0); ++head) {
-    heads.push_back(series_of(str_cat("head ", head), range(1 - kMostDistance, 2 * kMostDistance - 1),
+    heads.push_back(series_of(str_cat("head ", head),
+                              range(1 - kMostDistance, 2 * kMostDistance - 1),
                               column_of(by_distance.t(), head)));
   }
   page.add(LineChart(title, {.x = {{"x", "Distance of key and query"}}, .y_label = "bias"},
@@ -97,19 +98,20 @@ void add_wavelengths(const kernels::RotaryOptions& rotary, Page& page) {
   const auto table = kernels::rotary_table(2, rotary, at::kCPU).to(at::kDouble);  // (2, width)
   std::vector<double> wavelengths;
   for (int64_t pair = 0; pair < rotary.width / 2; ++pair) {
-    const double angle = std::atan2(table[1][rotary.width / 2 + pair].item<double>(),
-                                    table[1][pair].item<double>());
+    const double angle =
+        std::atan2(table[1][rotary.width / 2 + pair].item<double>(), table[1][pair].item<double>());
     wavelengths.push_back(2 * M_PI / angle);
   }
-  page.add(LineChart(
-      "Wavelengths of the rotary positions",
-      {.x = {{"x", "Pair of features"}}, .y_label = "tokens", .y_is_log = true},
-      {series_of("wavelength", range(0, rotary.width / 2), std::move(wavelengths))}));
+  page.add(
+      LineChart("Wavelengths of the rotary positions",
+                {.x = {{"x", "Pair of features"}}, .y_label = "tokens", .y_is_log = true},
+                {series_of("wavelength", range(0, rotary.width / 2), std::move(wavelengths))}));
 }
 
 /// The table of a module of positions, for sequences as long as the figures need.
 at::Tensor table_of(nn::PositionEmbedding& embedding, int64_t length) {
-  const auto layout = kernels::Layout::from_offsets({0, std::min(length, kMostPositions)}, at::kCPU);
+  const auto layout =
+      kernels::Layout::from_offsets({0, std::min(length, kMostPositions)}, at::kCPU);
   return embedding.rows(layout).table;
 }
 

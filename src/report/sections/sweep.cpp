@@ -47,8 +47,7 @@ void add_effect(const Json& groups, const std::string& key, const std::string& m
     }
     for (const auto& value : group["metrics"][metric]["values"]) {
       if (value.is_number()) {
-        points.push_back(
-            {.x = *number, .y = value.get<double>(), .label = setting_text(group)});
+        points.push_back({.x = *number, .y = value.get<double>(), .label = setting_text(group)});
       }
     }
   }
@@ -72,7 +71,8 @@ void add_settings(const Json& sweep, Page& page) {
       keys.insert(key);
     }
   }
-  Table table{.caption = str_cat("Settings, the best by ", best_by, " first: mean ± standard "
+  Table table{.caption = str_cat("Settings, the best by ", best_by,
+                                 " first: mean ± standard "
                                  "deviation over their runs"),
               .columns = {"Setting", "Runs"},
               .rows = {}};

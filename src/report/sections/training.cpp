@@ -28,8 +28,8 @@ const std::vector<LineChartOptions::Axis>& history_axes() {
 
 /// Counters are events, and the axes are no curves.
 bool is_curve(const std::string& tag) {
-  static const std::set<std::string> kOthers = {"train/tokens", "train/epoch", "train/skipped_steps",
-                                                "train/spikes", "train/rollbacks"};
+  static const std::set<std::string> kOthers = {
+      "train/tokens", "train/epoch", "train/skipped_steps", "train/spikes", "train/rollbacks"};
   return !kOthers.contains(tag) && !tag.starts_with("throughput/rank_");
 }
 
@@ -44,10 +44,14 @@ std::string chart_of(const std::string& tag) {
 }
 
 std::string chart_title(std::string name) {
-  static const std::map<std::string, std::string> kTitles = {
-      {"grad_norm", "Gradient norm"}, {"ece", "Calibration error (ECE)"}, {"roc_auc", "ROC AUC"},
-      {"f1_macro", "Macro F1"},       {"f1_weighted", "Weighted F1"},     {"bleu", "BLEU"},
-      {"chrf", "chrF"},               {"mlm_accuracy", "MLM accuracy"}};
+  static const std::map<std::string, std::string> kTitles = {{"grad_norm", "Gradient norm"},
+                                                             {"ece", "Calibration error (ECE)"},
+                                                             {"roc_auc", "ROC AUC"},
+                                                             {"f1_macro", "Macro F1"},
+                                                             {"f1_weighted", "Weighted F1"},
+                                                             {"bleu", "BLEU"},
+                                                             {"chrf", "chrF"},
+                                                             {"mlm_accuracy", "MLM accuracy"}};
   name = name.substr(name.rfind('/') + 1);
   if (const auto found = kTitles.find(name); found != kTitles.end()) {
     return found->second;
@@ -70,7 +74,10 @@ std::vector<std::pair<std::string, std::set<std::string>>> charts_of(const Repor
   }
   const auto rank = [](const auto& chart) {
     const bool is_evaluated = chart.second.contains("eval/" + chart.first);
-    return chart.first == "loss" ? 0 : is_evaluated ? 1 : chart.first.find('/') != std::string::npos ? 3 : 2;
+    return chart.first == "loss"                        ? 0
+           : is_evaluated                               ? 1
+           : chart.first.find('/') != std::string::npos ? 3
+                                                        : 2;
   };
   std::vector<std::pair<std::string, std::set<std::string>>> charts(tags.begin(), tags.end());
   std::ranges::stable_sort(charts, {}, rank);
@@ -86,13 +93,12 @@ std::vector<Series> series_of_chart(const ReportInput& input,
       if (!input.runs[run].history.metrics.contains(tag)) {
         continue;
       }
-      const auto split = tag.starts_with("eval/") ? "evaluation" : "training";
-      series.push_back(metric_series(
-          input.runs[run].history, tag,
-          input.runs.size() == 1 ? split
-                                 : str_cat(input.runs[run].summary.directory,
-                                           tags.size() > 1 ? str_cat(", ", split) : ""),
-          static_cast<int64_t>(run), most));
+      series.push_back(metric_series(input.runs[run].history, tag,
+                                     tag.starts_with("eval/") ? "evaluation" : "training",
+                                     static_cast<int64_t>(run), most));
+      if (input.runs.size() > 1) {
+        series.back().run_name = input.runs[run].summary.directory;
+      }
     }
   }
   return series;
@@ -119,10 +125,9 @@ void add_training(const ReportInput& input, Page& page) {
   for (const auto& [name, tags] : charts) {
     auto shown = marks;
     shown.resize(std::min(shown.size(), kMostMarks));
-    page.add(LineChart(
-        chart_title(name),
-        {.x = history_axes(), .y_label = name, .can_be_smoothed = true},
-        series_of_chart(input, tags, most), std::move(shown)));
+    page.add(LineChart(chart_title(name),
+                       {.x = history_axes(), .y_label = name, .can_be_smoothed = true},
+                       series_of_chart(input, tags, most), std::move(shown)));
   }
   if (!marks.empty()) {
     Table table{.caption = "Events", .columns = {"Event", "Run", "Step"}, .rows = {}};

@@ -92,6 +92,15 @@ void MetricsLog::write(int64_t step, const Metrics& metrics) {
   });
 }
 
+void MetricsLog::write_values(int64_t step, const std::vector<std::string>& values) {
+  attempt([&] {
+    for (const auto& value : values) {
+      events_.write(value, step);
+    }
+    events_.flush();
+  });
+}
+
 void MetricsLog::sync() {
   attempt([&] {
     lines_->sync();

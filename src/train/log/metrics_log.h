@@ -24,6 +24,9 @@ class MetricsLog {
   /// Writes one line and its events; metrics that are not finite are left out. A failed write is
   /// logged as an error and retried in the next call.
   void write(int64_t step, const Metrics& metrics);
+  /// Writes other values of TensorBoard (formats/tensorboard_values.h). A failed write is handled
+  /// as that of metrics.
+  void write_values(int64_t step, const std::vector<std::string>& values);
   /// Waits until everything is on disk, before a checkpoint that relies on it.
   void sync();
 

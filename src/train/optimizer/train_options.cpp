@@ -21,16 +21,12 @@ const config::Choices<ShardGroup> kShardGroup = {{"all", ShardGroup::kAll},
                                                  {"machine", ShardGroup::kMachine}};
 const config::Choices<Overlap> kOverlap = {
     {"auto", Overlap::kAuto}, {"always", Overlap::kAlways}, {"never", Overlap::kNever}};
-const config::Choices<Determinism> kDeterminism = {
-    {"auto", Determinism::kAuto}, {"always", Determinism::kAlways}, {"never", Determinism::kNever}};
 const config::Choices<StepFailureAction> kStepFailureActions = {
     {"skip", StepFailureAction::kSkip},
     {"rollback", StepFailureAction::kRollback},
     {"stop", StepFailureAction::kStop}};
 const config::Choices<RollbackSkip> kRollbackSkip = {
     {"batch", RollbackSkip::kBatch}, {"since_checkpoint", RollbackSkip::kSinceCheckpoint}};
-const config::Choices<DeviceChoice> kDevices = {
-    {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
 
 // A key of one type of its section: read only for that type or when describing, else rejected.
 bool applies(config::Section& section,
@@ -95,6 +91,11 @@ void read_intervals(config::Section& section, TrainOptions& options) {
   section.read("log_every", options.log_every,
                {.help = "Interval for logging metrics to the log and to metrics.jsonl. The log "
                         "also has a line for the first step."});
+  section.read("histograms_every", options.histograms_every,
+               {.help = "Steps between histograms of weights and gradients in the TensorBoard "
+                        "events. null: none.",
+                .unit = "steps",
+                .range = config::at_least(1)});
   section.read("best_by", options.metric_for_best_model,
                {.help = "Evaluation metric that selects the best checkpoint: lower is better for "
                         "losses, perplexities and errors, higher for other metrics. null: the "
@@ -350,6 +351,10 @@ TrainOptions read_train_options(config::Section& section,
   read_step_failures(section, options);
   options.ranks =
       read_ranks(section.section("ranks", {.help = "Training on several ranks (`weft launch`)."}));
+  if (options.histograms_every && options.ranks.shard != Sharding::kNone) {
+    section.report("histograms_every",
+                   "needs all weights in one process, but ranks.shard divides them");
+  }
   if (const auto& diloco = options.ranks.diloco;
       diloco.every && options.duration.unit == config::DurationUnit::kSteps &&
       static_cast<double>(diloco.start_step) >= options.duration.amount) {
@@ -360,37 +365,6 @@ TrainOptions read_train_options(config::Section& section,
   if (options.ranks.diloco.every && options.ema.decay) {
     section.report("ema", "cannot be combined with ranks.diloco, which averages the weights too");
   }
-  section.reject_unread();
-  return options;
-}
-
-RunOptions read_run_options(config::Section& section) {
-  RunOptions options;
-  section.read("directory", options.directory, {.help = "Run directory for logs and checkpoints."});
-  if (options.directory.empty()) {
-    section.report("directory", "'', must name a directory");
-  }
-  section.read("seed", options.seed,
-               {.help = "Random seed for weight initialisation, data order, masking and dropout. "
-                        "The same seed gives the same run.",
-                .range = config::at_least(0)});
-  section.read_choice("device", options.device, kDevices,
-                      {.help = "Device. auto: the GPU if there is one, else the CPU."});
-  section.read_choice(
-      "deterministic", options.deterministic, kDeterminism,
-      {.help = "Bitwise reproducible runs: independent of the number of threads on the CPU; with "
-               "slower deterministic kernels on a GPU. auto: on for the CPU, off for a GPU."});
-  auto keep = section.section("keep", {.help = "Number of checkpoints to keep."});
-  keep.read("best", options.keep_best,
-            {.help = "Number of best checkpoints to keep.",
-             .unit = "checkpoints",
-             .range = config::between(0, 1e9)});
-  keep.read("last", options.keep_last,
-            {.help = "Number of latest checkpoints to keep.",
-             .unit = "checkpoints",
-             .range = config::between(1, 1e9)});
-  keep.reject_unread();
-  section.read("report", options.report, {.help = "Write the page of `weft report` at the end."});
   section.reject_unread();
   return options;
 }

@@ -103,6 +103,7 @@ struct TrainOptions {
       config::Duration{.amount = 500};  // nullopt: only at the end
   bool saves_async = true;              // training continues while a checkpoint is written
   config::Duration log_every = {.amount = 10};
+  std::optional<int64_t> histograms_every = std::nullopt;  // steps; nullopt: none
   std::optional<std::string> metric_for_best_model =
       std::nullopt;                               // nullopt: the objective's default
   std::optional<int64_t> threads = std::nullopt;  // nullopt: all cores

@@ -148,7 +148,9 @@ class Comparer {
       if (json.at("step").get<int64_t>() > step_) {
         continue;
       }
-      json.erase("throughput/tokens_per_second");
+      for (const auto* key : {"throughput/tokens_per_second", "throughput/peak_memory_bytes"}) {
+        json.erase(key);
+      }
       lines.push_back(json.dump());
     }
     return lines;

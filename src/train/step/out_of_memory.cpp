@@ -70,4 +70,12 @@ MicroBatchOutOfMemory::MicroBatchOutOfMemory(const MemoryShortage& shortage,
       tokens_(tokens),
       sequences_(sequences) {}
 
+std::string single_sequence_message(const std::string& step, bool recomputes_layers) {
+  return str_cat("train: out of memory in ", step,
+                 "; a single sequence cannot be split. To reduce memory, change data.length",
+                 recomputes_layers ? "" : ", train.gradient_checkpointing: layers",
+                 ", train.precision: bf16, train.lora, or use a smaller model (weft inspect CONFIG "
+                 "shows the memory). The weights were not changed by this step");
+}
+
 }  // namespace weft::train

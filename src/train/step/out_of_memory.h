@@ -19,6 +19,10 @@ std::optional<MemoryShortage> memory_shortage_in(const std::exception& error);
 /// Describes requested and free memory, with sizes.
 std::string describe(const MemoryShortage& shortage);
 
+/// The error for a micro-batch of one sequence in `step`, with what to change. `recomputes_layers`:
+/// activation checkpointing is in use already.
+std::string single_sequence_message(const std::string& step, bool recomputes_layers);
+
 /// The available memory is too small for the run; what() explains why.
 class OutOfMemoryError : public std::runtime_error {
  public:

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "metrics/metric.h"
+#include "train/log/tensorboard_content.h"
+#include "train/run/device.h"
 
 namespace weft::train {
 
@@ -25,13 +27,39 @@ void add_to_window(TrainState& state, const StepResult& result) {
 
 StepLog::StepLog(const RunDirectory& directory,
                  const TrainState& state,
-                 const config::Duration& duration,
+                 const TrainOptions& options,
                  const RemainingTime& remaining,
-                 ProcessGroup& group)
-    : group_(group), progress_line_(duration, remaining) {
+                 ProcessGroup& group,
+                 const at::Device& device)
+    : group_(group),
+      device_(device),
+      histograms_every_(options.histograms_every),
+      progress_line_(options.duration, remaining) {
   if (directory.is_writable()) {
     metrics_log_.emplace(directory.path(), state.progress.steps, state.pending_evaluation);
   }
+}
+
+void StepLog::write_start(const RunConfig& config, const RunComponents& components) {
+  if (metrics_log_) {
+    metrics_log_->write_values(0, start_values(config, components));
+  }
+}
+
+void StepLog::write_histograms(int64_t steps,
+                               const FlatParameters& flat_parameters,
+                               const at::Tensor& gradient) {
+  if (!metrics_log_ || !histograms_every_ || (steps + 1) % *histograms_every_ != 0) {
+    return;
+  }
+  std::vector<std::pair<std::string, at::Tensor>> tensors;
+  for (const auto& entry : flat_parameters.entries()) {
+    tensors.emplace_back("weights/" + entry.name, entry.parameter);
+    if (entry.is_trained) {
+      tensors.emplace_back("gradients/" + entry.name, gradient.narrow(0, entry.begin, entry.count));
+    }
+  }
+  metrics_log_->write_values(steps + 1, histogram_values(tensors));
 }
 
 void StepLog::write_metrics(int64_t step, const MetricsLog::Metrics& metrics) {
@@ -120,6 +148,8 @@ void StepLog::write(TrainState& state, const objectives::Objective& objective) {
     metrics.emplace_back("train/rollbacks", static_cast<double>(state.rollbacks.count));
   }
   metrics.emplace_back("throughput/tokens_per_second", tokens_per_second_);
+  metrics.emplace_back("throughput/peak_memory_bytes",
+                       static_cast<double>(peak_device_memory(device_).value_or(peak_memory())));
   if (group_.size() > 1) {
     add_rank_metrics(state, metrics);
   }

@@ -8,8 +8,11 @@
 #include "train/distributed/process_group.h"
 #include "train/log/metrics_log.h"
 #include "train/log/progress_line.h"
+#include "train/optimizer/flat_parameters.h"
+#include "train/run/run_config.h"
 #include "train/run/run_directory.h"
 #include "train/step/evaluate.h"
+#include "train/step/run_components.h"
 #include "train/step/state.h"
 #include "train/step/train_step.h"
 
@@ -26,9 +29,18 @@ class StepLog {
   /// too; the group must outlive the log. Throws FileError.
   StepLog(const RunDirectory& directory,
           const TrainState& state,
-          const config::Duration& duration,
+          const TrainOptions& options,
           const RemainingTime& remaining,
-          ProcessGroup& group);
+          ProcessGroup& group,
+          const at::Device& device);
+
+  /// Writes what TensorBoard shows of a new run besides its metrics.
+  void write_start(const RunConfig& config, const RunComponents& components);
+  /// Writes histograms of weights and gradients, if they are due in the step after `steps`. Call it
+  /// before the update. `gradient`: of the trained parameters, in their flat order.
+  void write_histograms(int64_t steps,
+                        const FlatParameters& flat_parameters,
+                        const at::Tensor& gradient);
 
   /// Records a step that took so many seconds, of which this rank waited for others so many.
   void add_step(const StepResult& result, double lr, double seconds, double waited_seconds);
@@ -54,6 +66,8 @@ class StepLog {
   void write_metrics(int64_t step, const MetricsLog::Metrics& metrics);
 
   ProcessGroup& group_;
+  at::Device device_;
+  std::optional<int64_t> histograms_every_;
   std::optional<MetricsLog> metrics_log_;
   ProgressLine progress_line_;
   double loss_ = 0;  // of the last step, as are norm and learning rate

@@ -62,9 +62,10 @@ Trainer::Trainer(const RunConfig& config,
       loader_(make_loader()),
       log_(directory,
            state_,
-           config.train.duration,
+           config.train,
            {state_.progress, config.train.duration, evaluation_.interval()},
-           *options.group),
+           *options.group,
+           options.device),
       minutes_before_(state_.progress.minutes),
       begin_(Steady::now()),
       checkpoints_(directory, config, from ? state_.progress.steps : -1) {
@@ -73,6 +74,8 @@ Trainer::Trainer(const RunConfig& config,
   }
   if (from) {
     restore(*from);
+  } else {
+    log_.write_start(config, components);
   }
   if (config.train.ranks.diloco.every) {
     outer_optimizer_.emplace(config.train.ranks.diloco, flat_parameters_, *options.group);
@@ -227,14 +230,8 @@ void Trainer::compute(data::StepBatches& batches) {
 void Trainer::shrink_micro_batches(const MicroBatchOutOfMemory& shortage) {
   const auto step = str_cat("step ", state_.progress.steps + 1, ": ", shortage.what());
   if (shortage.sequences() < 2) {
-    throw OutOfMemoryError(
-        str_cat("train: out of memory in ", step,
-                "; a single sequence cannot be split. To reduce memory, change data.length",
-                config_.train.gradient_checkpointing == ActivationCheckpointing::kNone
-                    ? ", train.gradient_checkpointing: layers"
-                    : "",
-                ", train.precision: bf16, train.lora, or use a smaller model (weft inspect CONFIG "
-                "shows the memory). The weights were not changed by this step"));
+    throw OutOfMemoryError(single_sequence_message(
+        step, config_.train.gradient_checkpointing == ActivationCheckpointing::kLayers));
   }
   state_.micro_batch_tokens = std::max<int64_t>(1, shortage.tokens() / 2);
   log::warning(str_cat("[train] out of memory in ", step,
@@ -249,6 +246,7 @@ void Trainer::apply(const data::StepBatches& batches, double lr) {
     train_step_.discard_gradients();
     return;
   }
+  log_.write_histograms(state_.progress.steps, flat_parameters_, train_step_.gradient());
   if (!train_step_.update(lr)) {
     reject(batches, failures_.overflow(state_, batches, result_, lr));
     return;

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "models/config/presets.h"
 #include "models/directory.h"
+#include "models/tiny.h"
 #include "support/folder.h"
 #include "support/tensors.h"
-#include "tiny.h"
 
 namespace weft::models {
 namespace {
