@@ -56,7 +56,9 @@ std::string any_value(const HyperparameterValue& value) {
 
 /// The number of a type in DataType: string, bool, float64.
 uint64_t type_of(const HyperparameterValue& value) {
-  return std::holds_alternative<std::string>(value) ? 1 : std::holds_alternative<bool>(value) ? 2 : 3;
+  return std::holds_alternative<std::string>(value) ? 1
+         : std::holds_alternative<bool>(value)      ? 2
+                                                    : 3;
 }
 
 /// A value of the plugin `hparams`, whose data are one field of HParamsPluginData.

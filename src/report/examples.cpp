@@ -43,19 +43,18 @@ std::vector<data::Example> short_examples(const data::Dataset& dataset,
                                           int64_t count,
                                           int64_t longest) {
   std::vector<data::Example> examples;
-  for (int64_t item = 0; item < std::min(dataset.size(0), kScannedItems) &&
-                         static_cast<int64_t>(examples.size()) < count;
-       ++item) {
-    const auto length = dataset.length(0, item);
-    if (length >= kFewestTokens && length <= longest) {
-      examples.push_back(dataset.example(0, item));
+  const auto add = [&](bool are_short) {
+    for (int64_t item = 0; item < std::min(dataset.size(0), kScannedItems) &&
+                           static_cast<int64_t>(examples.size()) < count;
+         ++item) {
+      const auto length = dataset.length(0, item);
+      if (length >= kFewestTokens && (length <= longest) == are_short) {
+        examples.push_back(shortened(dataset.example(0, item), static_cast<std::size_t>(longest)));
+      }
     }
-  }
-  if (examples.empty()) {
-    for (int64_t item = 0; item < std::min(dataset.size(0), count); ++item) {
-      examples.push_back(shortened(dataset.example(0, item), static_cast<std::size_t>(longest)));
-    }
-  }
+  };
+  add(true);
+  add(false);
   return examples;
 }
 
@@ -67,14 +66,17 @@ data::Batch batch_of(const data::Example& example) {
 
 std::string shown_token(const data::Tokenizer& tokenizer, int64_t id) {
   const auto token = static_cast<int32_t>(id);
-  const auto piece = tokenizer.piece(token);
-  const auto text = tokenizer.decode({token}, false);
+  auto piece = tokenizer.piece(token);
+  auto text = tokenizer.decode({token}, false);
   const bool has_space = piece.starts_with("Ġ") || piece.starts_with("▁");
   const bool is_readable = !trim(text).empty() && text.find("\xef\xbf\xbd") == std::string::npos;
   if (!is_readable) {
     return piece;
   }
-  return has_space ? str_cat("▁", trim(text)) : piece.starts_with("##") ? piece : text;
+  if (has_space) {
+    return str_cat("▁", trim(text));
+  }
+  return piece.starts_with("##") ? piece : text;
 }
 
 std::vector<std::string> shown_tokens(const data::Tokenizer& tokenizer,

@@ -16,7 +16,7 @@
 namespace weft::report {
 
 /// The first `count` examples with at most `longest` tokens (source and target together); if there
-/// are none, the first ones, cut to `longest` tokens each side.
+/// are fewer, also the first longer ones, with source and target cut to `longest` tokens.
 std::vector<data::Example> short_examples(const data::Dataset& dataset,
                                           int64_t count,
                                           int64_t longest);

@@ -65,7 +65,7 @@ void evaluate(const RunSummary& summary,
     settings.split = data::SplitPart::kEvaluate;
   }
   if (files.empty() && !settings.split) {
-    problems.push_back(
+    problems.emplace_back(
         "There are no predictions: the run has no data.evaluate and no split; "
         "--data FILE names a file");
     return;
@@ -233,7 +233,7 @@ void write_page(const Page& page, const std::string& path, const std::string& fi
   }
   make_directories(figures);
   for (const auto& [name, svg] : page.svg_files()) {
-    write_file(figures + "/" + name, svg);
+    write_file(str_cat(figures, "/", name), svg);
   }
 }
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <map>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/string_util.h"
 #include "formats/json.h"
@@ -122,73 +123,103 @@ std::map<std::string, double> RunHistory::evaluation(std::optional<int64_t> step
   return values;
 }
 
-RunHistory read_history(const std::string& directory, int64_t run) {
-  RunHistory history;
-  const auto path = directory + "/metrics.jsonl";
-  if (!std::filesystem::exists(path)) {
-    history.problems.push_back(path + ": file not found, so there are no curves");
-    return history;
+/// Reads the files of a run directory into a history.
+class HistoryReader {
+ public:
+  HistoryReader(std::string directory, int64_t run) : directory_(std::move(directory)), run_(run) {}
+
+  RunHistory read() {
+    try {
+      add_metrics();
+    } catch (const UserError& error) {
+      history_.problems.push_back(str_cat("there are no curves: ", error.what()));
+    }
+    try {
+      for (const auto& resume : train::read_run_record(directory_).resumes) {
+        add_event("resume", str_cat("resumed at step ", resume.step), resume.step);
+      }
+    } catch (const UserError& error) {
+      history_.problems.push_back(str_cat("resumes are unknown: ", error.what()));
+    }
+    for (auto& event : history_.events) {
+      const auto step = static_cast<int64_t>(event.x.at("step"));
+      for (const auto& [name, values] : history_.axes_at({step})) {
+        event.x[name] = values.front();
+      }
+    }
+    return std::move(history_);
   }
-  std::map<std::string, double> counts;
-  int64_t damaged = 0;
-  MetricsLine line;
-  const MappedFile file(path);
-  for (const auto raw : split(file.text(), '\n')) {
-    if (raw.empty()) {
-      continue;
+
+ private:
+  void add_metrics() {
+    const auto path = directory_ + "/metrics.jsonl";
+    const MappedFile file(path);
+    int64_t damaged = 0;
+    for (const auto raw : split(file.text(), '\n')) {
+      if (raw.empty()) {
+        continue;
+      }
+      if (line_.read(raw) && std::isfinite(line_.at("step"))) {
+        add_line();
+      } else {
+        ++damaged;
+      }
     }
-    if (!line.read(raw) || std::isnan(line.at("step"))) {
-      ++damaged;
-      continue;
+    if (damaged > 0) {
+      history_.problems.push_back(
+          str_cat(path, ": ", counted(damaged, "damaged line"), " left out"));
     }
-    const auto step = static_cast<int64_t>(line.at("step"));
-    for (const auto& [tag, value] : line.numbers()) {
+  }
+
+  void add_line() {
+    const auto step = static_cast<int64_t>(line_.at("step"));
+    for (const auto& [tag, value] : line_.numbers()) {
       if (tag != "step") {
-        auto& metric = history.metrics[tag];
+        auto& metric = history_.metrics[tag];
         metric.steps.push_back(step);
         metric.values.push_back(value);
       }
     }
-    const double tokens = line.at("train/tokens");
-    const double speed = line.at("throughput/tokens_per_second");
-    if (std::isfinite(tokens) && std::isfinite(speed)) {
-      const double before = history.tokens_.empty() ? 0 : history.tokens_.back();
-      const double spent = speed > 0 ? std::max(tokens - before, 0.0) / speed : 0;
-      history.seconds_.push_back((history.seconds_.empty() ? 0 : history.seconds_.back()) + spent);
-      history.tokens_.push_back(tokens);
-      history.logged_steps_.push_back(step);
-    }
+    add_time(step);
     for (const auto& [tag, kind, noun] : kCounters) {
-      const double count = line.at(tag);
-      if (std::isfinite(count) && count > counts[tag]) {
-        history.events.push_back(
-            {.run = run,
-             .kind = kind,
-             .label = str_cat(counted(std::llround(count - counts[tag]), noun), " by step ", step),
-             .x = {{"step", static_cast<double>(step)}}});
-        counts[tag] = count;
+      const double count = line_.at(tag);
+      if (std::isfinite(count) && count > counts_[tag]) {
+        const auto more = std::llround(count - counts_[tag]);
+        add_event(kind, str_cat(counted(more, noun), " by step ", step), step);
+        counts_[tag] = count;
       }
     }
   }
-  if (damaged > 0) {
-    history.problems.push_back(str_cat(path, ": ", counted(damaged, "damaged line"), " left out"));
-  }
-  try {
-    for (const auto& resume : train::read_run_record(directory).resumes) {
-      history.events.push_back({.run = run,
-                                .kind = "resume",
-                                .label = str_cat("resumed at step ", resume.step),
-                                .x = {{"step", static_cast<double>(resume.step)}}});
+
+  /// The time of the steps since the last line is their tokens divided by their speed.
+  void add_time(int64_t step) {
+    const double tokens = line_.at("train/tokens");
+    const double speed = line_.at("throughput/tokens_per_second");
+    if (!std::isfinite(tokens) || !std::isfinite(speed)) {
+      return;
     }
-  } catch (const UserError& error) {
-    history.problems.push_back(str_cat("resumes are unknown: ", error.what()));
+    auto& all = history_.tokens_;
+    auto& seconds = history_.seconds_;
+    const double spent = speed > 0 ? (tokens - (all.empty() ? 0 : all.back())) / speed : 0;
+    seconds.push_back((seconds.empty() ? 0 : seconds.back()) + std::max(spent, 0.0));
+    all.push_back(tokens);
+    history_.logged_steps_.push_back(step);
   }
-  for (auto& event : history.events) {
-    for (const auto& [name, values] : history.axes_at({static_cast<int64_t>(event.x.at("step"))})) {
-      event.x[name] = values.front();
-    }
+
+  void add_event(const std::string& kind, const std::string& label, int64_t step) {
+    history_.events.push_back(
+        {.run = run_, .kind = kind, .label = label, .x = {{"step", static_cast<double>(step)}}});
   }
-  return history;
+
+  std::string directory_;
+  int64_t run_;
+  MetricsLine line_;
+  std::map<std::string, double> counts_;  // of events so far, by tag
+  RunHistory history_;
+};
+
+RunHistory read_history(const std::string& directory, int64_t run) {
+  return HistoryReader(directory, run).read();
 }
 
 std::vector<std::size_t> shown_points(const std::vector<double>& values, std::size_t most) {

@@ -30,7 +30,7 @@ struct RunHistory {
   AxisValues axes_at(const std::vector<int64_t>& steps) const;
 
  private:
-  friend RunHistory read_history(const std::string& directory, int64_t run);
+  friend class HistoryReader;
   std::vector<int64_t> logged_steps_;  // of the lines with tokens
   std::vector<double> tokens_;
   std::vector<double> seconds_;

@@ -61,7 +61,7 @@ std::string RunSummary::setting(const std::string& key) const {
 
 std::string RunSummary::model() const {
   for (const std::string key : {"model.preset", "model.type", "init_from"}) {
-    if (const auto value = setting(key); !value.empty()) {
+    if (auto value = setting(key); !value.empty()) {
       return value;
     }
   }

@@ -19,15 +19,16 @@ std::string hex(const std::string& bytes) {
 // The bytes that TensorBoard's own messages (tensorboard.compat.proto) serialize to.
 
 TEST(TensorboardValues, AHistogram) {
-  EXPECT_EQ(hex(histogram("w", {.min = -1,
-                                .max = 2,
-                                .count = 3,
-                                .sum = 1.5,
-                                .sum_of_squares = 5,
-                                .limits = {0.5, 2},
-                                .counts = {1, 2}})),
-            "0a01772a5109000000000000f0bf11000000000000004019000000000000084021000000000000f83f2900"
-            "000000000014403210000000000000e03f00000000000000403a10000000000000f03f0000000000000040");
+  EXPECT_EQ(
+      hex(histogram("w", {.min = -1,
+                          .max = 2,
+                          .count = 3,
+                          .sum = 1.5,
+                          .sum_of_squares = 5,
+                          .limits = {0.5, 2},
+                          .counts = {1, 2}})),
+      "0a01772a5109000000000000f0bf11000000000000004019000000000000084021000000000000f83f2900"
+      "000000000014403210000000000000e03f00000000000000403a10000000000000f03f0000000000000040");
 }
 
 TEST(TensorboardValues, AText) {
@@ -35,8 +36,8 @@ TEST(TensorboardValues, AText) {
 }
 
 TEST(TensorboardValues, Hyperparameters) {
-  const auto all = hyperparameters({{"lr", 0.5}, {"b", true}, {"s", std::string("x")}},
-                                   {"eval/loss"}, 2.5);
+  const auto all =
+      hyperparameters({{"lr", 0.5}, {"b", true}, {"s", std::string("x")}}, {"eval/loss"}, 2.5);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(hex(all[0]),
             "0a145f68706172616d735f2f6578706572696d656e744a340a320a0768706172616d731227122522060a02"

@@ -41,7 +41,7 @@ TEST(RunHistory, AMissingFileIsAProblem) {
   const test::Folder folder;
   const auto history = read_history(folder.path(), 0);
   EXPECT_TRUE(history.metrics.empty());
-  ASSERT_EQ(history.problems.size(), 1U);
+  ASSERT_EQ(history.problems.size(), 2U);  // neither metrics.jsonl nor run.json
   EXPECT_NE(history.problems[0].find("metrics.jsonl"), std::string::npos);
 }
 

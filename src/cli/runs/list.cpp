@@ -59,7 +59,7 @@ std::string date_of(const std::string& directory) {
 
 /// The metric that selects checkpoints: train.best_by, or the default of the objective.
 std::string metric_of(const report::RunSummary& run) {
-  const auto name = run.setting("train.best_by");
+  auto name = run.setting("train.best_by");
   if (!name.empty()) {
     return name;
   }

@@ -112,11 +112,12 @@ Heatmap::Heatmap(std::string title,
       columns_(std::move(columns)),
       values_(std::move(values)) {}
 
-double Heatmap::strength(std::size_t row, std::size_t column, double greatest) const {
+double Heatmap::strength(std::size_t row, std::size_t column, const Range& range) const {
   const auto& values = values_[row];
-  const double whole =
-      options_.scales_rows ? std::accumulate(values.begin(), values.end(), 0.0) : greatest;
-  return whole > 0 && std::isfinite(values[column]) ? values[column] / whole : 0;
+  const double least = options_.starts_at_least ? range.low : 0;
+  const double whole = options_.scales_rows ? std::accumulate(values.begin(), values.end(), 0.0)
+                                            : range.high - least;
+  return whole > 0 && std::isfinite(values[column]) ? (values[column] - least) / whole : 0;
 }
 
 void Heatmap::draw_labels(Svg& svg, double left, double top, double cell) const {
@@ -144,11 +145,9 @@ std::string Heatmap::markup() const {
                                          static_cast<double>(std::max<std::size_t>(columns, 1)));
   const double width = left + cell * static_cast<double>(columns) + 30;
   const double height = top + cell * static_cast<double>(values_.size()) + 8;
-  double greatest = 0;
-  for (const auto& row : values_) {
-    for (const double value : row) {
-      greatest = std::max(greatest, std::isfinite(value) ? std::abs(value) : 0);
-    }
+  auto range = range_of(values_, false);
+  if (options_.is_diverging) {
+    range.high = std::max(std::abs(range.low), std::abs(range.high));
   }
   Svg svg(std::max(width, PlotFrame::kWidth), height, title());
   svg.text("label",
@@ -164,7 +163,7 @@ std::string Heatmap::markup() const {
   for (std::size_t row = 0; row < values_.size(); ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
       const double value = values_[row][column];
-      const double shade = strength(row, column, greatest);
+      const double shade = strength(row, column, range);
       const double x = left + cell * static_cast<double>(column);
       const double y = top + cell * static_cast<double>(row);
       svg.cell(

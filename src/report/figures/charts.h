@@ -34,11 +34,12 @@ class BarChart : public Figure {
 class Heatmap : public Figure {
  public:
   struct Options {
-    std::string row_label;      // of the vertical axis
-    std::string column_label;   // of the horizontal axis
-    bool is_diverging = false;  // values of both signs, by their absolute value
-    bool shows_values = false;  // as numbers in the cells
-    bool scales_rows = false;   // colours are shares of the row's sum
+    std::string row_label;         // of the vertical axis
+    std::string column_label;      // of the horizontal axis
+    bool is_diverging = false;     // values of both signs, by their absolute value
+    bool shows_values = false;     // as numbers in the cells
+    bool scales_rows = false;      // colours are shares of the row's sum
+    bool starts_at_least = false;  // the least value has the weakest colour, not 0
   };
   /// `values`: one list for each row, with a value for each column. Fewer names than rows or
   /// columns: the rest have none.
@@ -53,7 +54,7 @@ class Heatmap : public Figure {
   formats::Json json(formats::Json& axes) const override;
 
  private:
-  double strength(std::size_t row, std::size_t column, double greatest) const;
+  double strength(std::size_t row, std::size_t column, const struct Range& range) const;
   void draw_labels(class Svg& svg, double left, double top, double cell) const;
 
   Options options_;

@@ -44,7 +44,7 @@ std::string file_stem(const std::string& text) {
 }
 
 std::string span_markup(const TextSpan& span) {
-  const auto text = escape(span.text);
+  auto text = escape(span.text);
   switch (span.kind) {
     case TextSpan::Kind::kInserted:
       return element("ins", {}, text);

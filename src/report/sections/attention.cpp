@@ -96,8 +96,10 @@ void add_head_statistics(const std::vector<AttentionFigure::Example>& examples,
   for (std::size_t head = 0; head < values.front().size(); ++head) {
     heads.push_back(std::to_string(head));
   }
-  page.add(Heatmap(title, {.row_label = "layer", .column_label = "head", .shows_values = true},
-                   std::move(layers), std::move(heads), std::move(values)));
+  page.add(Heatmap(
+      title,
+      {.row_label = "layer", .column_label = "head", .shows_values = true, .starts_at_least = true},
+      std::move(layers), std::move(heads), std::move(values)));
 }
 
 void add_statistics(const std::vector<AttentionFigure::Example>& examples, Page& page) {

@@ -66,6 +66,7 @@ std::vector<int64_t> frequent_words(const LoadedRun& run, const data::Dataset& d
   }
   std::ranges::sort(words);
   std::vector<int64_t> ids;
+  ids.reserve(words.size());
   for (const auto& [count, id] : words) {
     ids.push_back(id);
   }

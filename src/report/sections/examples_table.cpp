@@ -58,6 +58,7 @@ void add_examples(const ReportInput& input, Page& page) {
   }
   for (const auto& line : lines) {
     std::vector<std::string> row;
+    row.reserve(keys.size());
     for (const auto& key : keys) {
       row.push_back(line.contains(key) ? cell_text(line[key]) : "–");
     }

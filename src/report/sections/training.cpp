@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -89,7 +88,8 @@ std::vector<Series> series_of_chart(const ReportInput& input,
                                     std::size_t most) {
   std::vector<Series> series;
   for (std::size_t run = 0; run < input.runs.size(); ++run) {
-    for (const auto& tag : std::views::reverse(tags)) {  // training before evaluation
+    for (auto it = tags.rbegin(); it != tags.rend(); ++it) {  // training before evaluation
+      const auto& tag = *it;
       if (!input.runs[run].history.metrics.contains(tag)) {
         continue;
       }

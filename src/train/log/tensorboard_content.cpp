@@ -74,9 +74,9 @@ std::vector<std::string> example_values(const RunConfig& config, const RunCompon
       const auto& tokenizer = ids == &example.ids && !example.source_ids.empty()
                                   ? components.tokenizer->target()
                                   : *components.tokenizer;
-      texts += ids->empty() ? ""
-                            : str_cat("    ", tokenizer.decode({ids->begin(), ids->end()}, false),
-                                      "\n");
+      texts += ids->empty()
+                   ? ""
+                   : str_cat("    ", tokenizer.decode({ids->begin(), ids->end()}, false), "\n");
     }
     texts += "\n";
   }

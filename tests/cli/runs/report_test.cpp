@@ -77,8 +77,8 @@ TEST(Report, PredictionsEqualEvaluate) {
   const test::TemporaryDirectory folder;
   const auto run = test::pair_runs().model();
   const auto data = page_data_of({run}, folder / "page.html");
-  const auto done = test::weft(
-      {"evaluate", run, "--data", test::pair_runs().path("train.tsv"), "--json"});
+  const auto done =
+      test::weft({"evaluate", run, "--data", test::pair_runs().path("train.tsv"), "--json"});
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(data["data"]["evaluation"], Json::parse(done.out));
   const auto& matrix = figure_of(data, "Confusion matrix");
@@ -159,8 +159,7 @@ std::string browser() {
 /// The page as it is after the actions of report_actions.js; errors of its console are in `err`.
 test::ProcessResult browse(const std::string& page, const std::string& folder) {
   auto html = test::contents(page);
-  const auto actions =
-      test::contents(WEFT_SOURCE_DIR "/tests/cli/runs/report_actions.js");
+  const auto actions = test::contents(WEFT_SOURCE_DIR "/tests/cli/runs/report_actions.js");
   html.insert(html.rfind("</body>"), "<script>" + actions + "</script>");
   test::write(page, html);
   return test::run({browser(), "--headless", "--no-sandbox", "--disable-gpu",
@@ -227,10 +226,12 @@ TEST(ReportInABrowser, TextsCannotInjectMarkup) {
     GTEST_SKIP() << "no Chromium";
   }
   const test::TemporaryDirectory folder;
-  const std::string attack = "</script><script>window.injected = 1</script><img src=x onerror=\"window.injected=1\">";
+  const std::string attack =
+      "</script><script>window.injected = 1</script><img src=x onerror=\"window.injected=1\">";
   test::write(folder / "<img src=x onerror=inject()>.tsv",
-              "label\ttext\n<b>\"'&" + attack + "\tgood " + attack + "\nplain\tbad '\"><svg onload=window.injected=1>\n<b>\"'&" +
-                  attack + "\tfine --> ]]> " + attack + "\nplain\tpoor &lt;script&gt;\n");
+              "label\ttext\n<b>\"'&" + attack + "\tgood " + attack +
+                  "\nplain\tbad '\"><svg onload=window.injected=1>\n<b>\"'&" + attack +
+                  "\tfine --> ]]> " + attack + "\nplain\tpoor &lt;script&gt;\n");
   test::write(folder / "config.yaml", test::filled(kHostileConfig, "WORK", folder.path()));
   const auto trained = test::weft({"train", folder / "config.yaml"});
   ASSERT_EQ(trained.status, 0) << trained.err;

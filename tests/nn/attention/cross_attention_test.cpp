@@ -76,12 +76,11 @@ TEST(CrossAttention, WeightsAreTheSoftmaxOfTheScoresOfEachHead) {
 TEST(CrossAttention, ARecorderKeepsItApartFromSelfAttention) {
   const CrossInput input;
   const AttentionOptions own{.dim = kCrossDim, .heads = kCrossHeads, .is_causal = true};
-  const BlockOptions block{
-      .order = "acf",
-      .attention = own,
-      .cross_attention = {.dim = kCrossDim, .heads = kCrossHeads},
-      .feed_forward = {.dim = kCrossDim, .width = 8},
-      .norm = {.dim = kCrossDim}};
+  const BlockOptions block{.order = "acf",
+                           .attention = own,
+                           .cross_attention = {.dim = kCrossDim, .heads = kCrossHeads},
+                           .feed_forward = {.dim = kCrossDim, .width = 8},
+                           .norm = {.dim = kCrossDim}};
   Stack stack(StackOptions{.layers = {block, block}, .first_layer = 2});
   fill(*stack);
   AttentionRecorder recorder({2, 3});

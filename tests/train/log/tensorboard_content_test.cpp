@@ -69,9 +69,9 @@ TEST(TensorboardContent, HistogramsDoNotChangeARun) {
 
 TEST(TensorboardContent, HistogramsNeedAllWeights) {
   const test::SmallRun small;
-  EXPECT_THROW(small.config("classify", "run",
-                            {"train.histograms_every=2", "train.ranks.shard=optimizer"}),
-               config::Error);
+  EXPECT_THROW(
+      small.config("classify", "run", {"train.histograms_every=2", "train.ranks.shard=optimizer"}),
+      config::Error);
 }
 
 }  // namespace
