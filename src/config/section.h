@@ -147,6 +147,9 @@ class Section {
   /// Number of keys whose final values are recorded so far, and those after the first `first` of
   /// them as a JSON object.
   std::size_t recorded() const;
+  /// Leaves a key, dotted if it is below a section of this one, out of the resolved config: it has
+  /// no effect, and a config that names it would be rejected.
+  void omit(std::string_view key);
   std::string json_since(std::size_t first) const;
   /// The same section, whose keys are declared to exist only with this condition (`type: sgd`), as
   /// if every KeySpec had it as `only_if`.

@@ -129,6 +129,19 @@ std::vector<std::pair<std::string, Section>> Section::named_sections(std::string
   return members;
 }
 
+void Section::omit(std::string_view key) {
+  auto* record = state_->record.get();
+  for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+    const auto found = std::ranges::find(record->items, key.substr(0, dot), &Record::Item::key);
+    if (found == record->items.end() || !found->section) {
+      return;
+    }
+    record = found->section.get();
+    key.remove_prefix(dot + 1);
+  }
+  std::erase_if(record->items, [&](const Record::Item& item) { return item.key == key; });
+}
+
 std::size_t Section::recorded() const { return state_->record->items.size(); }
 
 std::string Section::json_since(std::size_t first) const {

@@ -117,11 +117,14 @@ void ClassObjective::set_decision_threshold(const DecisionThreshold& decision) {
 
 void ClassObjective::check_training(const TrainingSetup& setup) const {
   if (models::capabilities_of(setup.model.family).is_counted) {
+    auto section = setup.objective_section;
     for (const auto* key : {"label_smoothing", "focal_gamma", "class_weights", "r_drop"}) {
-      if (setup.objective_section.has(key)) {
-        setup.objective_section.report(
+      if (section.has(key)) {
+        section.report(
             key, str_cat("has no effect with model.type: ", models::word_of(setup.model.family),
                          ", which has no training loss"));
+      } else {
+        section.omit(key);
       }
     }
   }

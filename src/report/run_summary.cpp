@@ -78,10 +78,10 @@ std::string RunSummary::status() const {
     early.patience = std::stoll(patience);
   }
   const auto duration = setting("train.duration");
-  const bool is_finished =
+  const bool is_finished =  // a model that is estimated in one pass has no duration
       state && !state->pending_evaluation &&
-      (should_stop_early(state->early_stopping, early) ||
-       (!duration.empty() && is_over(state->progress, config::parse_duration(duration))));
+      (should_stop_early(state->early_stopping, early) || duration.empty() ||
+       is_over(state->progress, config::parse_duration(duration)));
   return is_finished ? "finished" : "stopped";
 }
 

@@ -50,6 +50,12 @@ TEST_P(Recipe, TrainsTwoSteps) {
   }
   EXPECT_EQ(steps, is_counted(recipe) ? std::vector<int>{} : (std::vector<int>{1, 2}));
   EXPECT_TRUE(is_evaluated);
+  const auto again = weft("config check " + run + "/config.yaml");
+  EXPECT_EQ(again.status, 0) << "the run's own config: " << again.err;
+  const auto report = weft("report " + run + " --threads 1 --examples 2");
+  EXPECT_EQ(report.status, 0) << report.err;
+  EXPECT_EQ(test::contents(run + "/report.html").find("class=\"note warning\""), std::string::npos)
+      << "the page says that something is missing";
   if (fs::exists(shared_data())) {  // the columns must be those of the real files
     fs::remove_all(directory_ / "corpora");
     fs::create_symlink(shared_data(), directory_ / "corpora");

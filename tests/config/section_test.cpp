@@ -242,5 +242,23 @@ TEST(Section, RenamedKeysSuggestTheCurrentNames) {
       "you mean 'gradient_checkpointing'? allowed: gradient_checkpointing");
 }
 
+// A config that names a key without effect is rejected, so the resolved one must not have it.
+TEST(Section, OmittedKeysAreNotInTheResolvedConfig) {
+  const auto document = Document::parse("a: 1\nb: {c: 2}\n", "test.yaml");
+  document.read([](Section root) {
+    int64_t value = 0;
+    root.read("a", value, {.help = "A."});
+    auto below = root.section("b", {.help = "B."});
+    below.read("c", value, {.help = "C."});
+    below.read("d", value, {.help = "D."});
+    below.reject_unread();
+    for (const auto* key : {"a", "b.d", "b.none", "none.c"}) {
+      root.omit(key);
+    }
+    root.reject_unread();
+  });
+  EXPECT_EQ(document.resolved(), "b:\n  c: 2\n");
+}
+
 }  // namespace
 }  // namespace weft::config

@@ -53,8 +53,9 @@ TEST(Page, RandomTextsAddNoMarkup) {
       page.add_sample({{.name = from, .spans = {{.text = from}}}});
       page.add_details(from, from);
       page.add(BarChart(from, from, {from}, {{from, {1}}}));
-      page.add(Heatmap(from, {.row_label = from}, {from}, {from}, {{1}}));
-      page.add(ScatterPlot(from, {.x_label = from, .groups = {from}}, {{1, 2, from}}));
+      page.add(Heatmap(from, {.row_label = from, .column_label = from}, {from}, {from}, {{1}}));
+      page.add(
+          ScatterPlot(from, {.x_label = from, .y_label = from, .groups = {from}}, {{1, 2, from}}));
       page.add(LineChart(from, {.x = {{"x", from}}, .y_label = from},
                          {series_of(from, {1, 2}, {1, 2}), series_of(from, {1, 2}, {1, 2})}));
       return page.html();

@@ -15,9 +15,11 @@ namespace {
 
 using formats::Json;
 
-constexpr int64_t kChartColors = 8;        // of page.css
-constexpr double kStrong = 0.55;           // from here on the text of a cell is light
-constexpr std::size_t kShownLetters = 16;  // of a label
+constexpr int64_t kChartColors = 8;          // of page.css
+constexpr double kStrong = 0.55;             // from here on the text of a cell is light
+constexpr double kLetterWidth = 5.8;         // of a tick
+constexpr std::size_t kMostHorizontal = 40;  // categories
+constexpr std::size_t kShownLetters = 22;    // of a label
 
 std::string shortened(const std::string& text) {
   const auto letters = utf8::decode(text);
@@ -37,6 +39,19 @@ double longest_label(const std::vector<std::string>& names) {
   return static_cast<double>(longest);
 }
 
+/// From 0, or the least value below it, to the greatest.
+Range value_range(const std::vector<BarChart::Bars>& series) {
+  Range range{.low = 0, .high = 0};
+  for (const auto& bars : series) {
+    for (const double value : bars.values) {
+      range.low = std::min(range.low, std::isfinite(value) ? value : 0);
+      range.high = std::max(range.high, std::isfinite(value) ? value : 0);
+    }
+  }
+  range.high = range.high == range.low ? range.low + 1 : range.high;
+  return range;
+}
+
 }  // namespace
 
 BarChart::BarChart(std::string title,
@@ -48,15 +63,55 @@ BarChart::BarChart(std::string title,
       categories_(std::move(categories)),
       series_(std::move(series)) {}
 
-std::string BarChart::markup() const {
-  Range range{.low = 0, .high = 0};
-  for (const auto& bars : series_) {
-    for (const double value : bars.values) {
-      range.low = std::min(range.low, std::isfinite(value) ? value : 0);
-      range.high = std::max(range.high, std::isfinite(value) ? value : 0);
+std::string BarChart::tip(std::size_t category, std::size_t series) const {
+  return str_cat(categories_[category], series_.size() > 1 ? ", " + series_[series].name : "", ": ",
+                 number_text(series_[series].values[category]));
+}
+
+bool BarChart::is_horizontal() const {
+  constexpr double kWidth = 400;     // of all categories
+  constexpr double kShortLabel = 9;  // letters; of such labels some may be left out
+  const double longest = longest_label(categories_);
+  return longest > kShortLabel && categories_.size() <= kMostHorizontal &&
+         longest * kLetterWidth * static_cast<double>(categories_.size()) > kWidth;
+}
+
+std::string BarChart::horizontal_markup() const {
+  constexpr double kBar = 12;
+  constexpr double kGap = 8;
+  constexpr double kTop = 20;
+  const auto range = value_range(series_);
+  const auto bars = static_cast<double>(std::max<std::size_t>(1, series_.size()));
+  const double slot = kBar * bars + kGap;
+  const double left = 12 + kLetterWidth * longest_label(categories_);
+  const double height = kTop + slot * static_cast<double>(categories_.size()) + 24;
+  const Scale x{.low = range.low, .high = range.high, .begin = left, .end = PlotFrame::kWidth - 40};
+  Svg svg(PlotFrame::kWidth, height, title());
+  svg.text("label", {.x = (x.begin + x.end) / 2, .y = 12, .anchor = "middle"}, y_label_);
+  for (const double tick : ticks(x, 5)) {
+    svg.line("grid", x(tick), kTop, x(tick), height - 20);
+    svg.text("tick", {.x = x(tick), .y = height - 6, .anchor = "middle"}, tick_text(tick));
+  }
+  for (std::size_t i = 0; i < categories_.size(); ++i) {
+    const double top = kTop + slot * static_cast<double>(i) + kGap / 2;
+    svg.text("tick", {.x = left - 5, .y = top + kBar * bars / 2 + 3.5, .anchor = "end"},
+             shortened(categories_[i]));
+    for (std::size_t s = 0; s < series_.size(); ++s) {
+      const double value = series_[s].values[i];
+      const double begin = x(std::min(value, 0.0));
+      svg.rect({{"class", str_cat("bar c", s % kChartColors)}}, begin,
+               top + kBar * static_cast<double>(s), x(std::max(value, 0.0)) - begin, kBar,
+               tip(i, s));
     }
   }
-  range.high = range.high == range.low ? range.low + 1 : range.high;
+  return svg.markup();
+}
+
+std::string BarChart::markup() const {
+  if (is_horizontal()) {
+    return horizontal_markup();
+  }
+  auto range = value_range(series_);
   if (series_.size() > 1) {  // room for the legend
     range.high += 0.08 * static_cast<double>(series_.size()) * (range.high - range.low);
   }
@@ -66,7 +121,8 @@ std::string BarChart::markup() const {
   const double slot =
       (frame.x.end - frame.x.begin) / std::max<double>(1, static_cast<double>(categories_.size()));
   const double width = 0.8 * slot / static_cast<double>(std::max<std::size_t>(1, series_.size()));
-  const std::size_t every = std::max<std::size_t>(1, (categories_.size() + 11) / 12);
+  const auto every = static_cast<std::size_t>(
+      std::max(1.0, std::ceil(longest_label(categories_) * kLetterWidth / slot)));
   for (std::size_t i = 0; i < categories_.size(); ++i) {
     const double left = frame.x.begin + slot * (static_cast<double>(i) + 0.1);
     for (std::size_t s = 0; s < series_.size(); ++s) {
@@ -74,9 +130,7 @@ std::string BarChart::markup() const {
       const double top = frame.y(std::max(value, 0.0));
       svg.rect({{"class", str_cat("bar c", s % kChartColors)}},
                left + width * static_cast<double>(s), top, width,
-               frame.y(std::min(value, 0.0)) - top,
-               str_cat(categories_[i], series_.size() > 1 ? ", " + series_[s].name : "", ": ",
-                       number_text(value)));
+               frame.y(std::min(value, 0.0)) - top, tip(i, s));
     }
     if (i % every == 0) {
       svg.text("tick", {.x = left + 0.4 * slot, .y = frame.y.begin + 16, .anchor = "middle"},

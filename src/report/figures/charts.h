@@ -8,7 +8,8 @@
 
 namespace weft::report {
 
-/// A bar for each category; with several series a group of bars.
+/// A bar for each category; with several series a group of bars. Categories with long names are
+/// below each other.
 class BarChart : public Figure {
  public:
   struct Bars {
@@ -25,6 +26,10 @@ class BarChart : public Figure {
   formats::Json json(formats::Json& axes) const override;
 
  private:
+  bool is_horizontal() const;
+  std::string horizontal_markup() const;
+  std::string tip(std::size_t category, std::size_t series) const;
+
   std::string y_label_;
   std::vector<std::string> categories_;
   std::vector<Bars> series_;

@@ -136,9 +136,6 @@ void Svg::rect(
                          {"y", coordinate(y)},
                          {"width", coordinate(w)},
                          {"height", coordinate(h)}});
-  if (!tip.empty()) {
-    all.emplace_back("data-tip", tip);
-  }
   content_ += element("rect", all, tip_title(tip));
 }
 
@@ -159,9 +156,6 @@ void Svg::circle(
     const std::string& classes, double x, double y, double radius, const std::string& tip) {
   Attributes all = {
       {"class", classes}, {"cx", coordinate(x)}, {"cy", coordinate(y)}, {"r", coordinate(radius)}};
-  if (!tip.empty()) {
-    all.emplace_back("data-tip", tip);
-  }
   content_ += element("circle", all, tip_title(tip));
 }
 

@@ -80,7 +80,10 @@
   }
 
   function addTips() {
-    document.querySelectorAll('[data-tip] > title').forEach((title) => title.remove());
+    document.querySelectorAll('figure svg > * > title').forEach((title) => {
+      title.parentNode.dataset.tip = title.textContent;  // in place of the browser's own tooltip
+      title.remove();
+    });
     const show = (event) => {
       const node = event.target.closest('[data-tip]');
       if (!node) return;

@@ -45,12 +45,13 @@ Table table_of_runs(const ReportInput& input) {
   return table;
 }
 
-/// A bar for each run, for the metrics that all have.
+/// A bar for each run: the loss and some of the other metrics that all have.
 void add_bars(const ReportInput& input,
               const std::vector<std::map<std::string, double>>& metrics,
               const std::set<std::string>& names,
               Page& page) {
   constexpr std::size_t kMostBars = 24;
+  constexpr int64_t kMostCharts = 6;
   if (input.runs.size() > kMostBars) {
     return;
   }
@@ -59,49 +60,57 @@ void add_bars(const ReportInput& input,
     const auto& directory = run.summary.directory;
     runs.push_back(directory.substr(directory.rfind('/') + 1));
   }
-  for (const auto& name : names) {
+  std::vector<std::string> shown(names.begin(), names.end());
+  std::ranges::stable_sort(shown, {}, [](const std::string& name) { return name != "eval_loss"; });
+  int64_t drawn = 0;
+  for (const auto& name : shown) {
     BarChart::Bars bars{.name = name, .values = {}};
     for (const auto& values : metrics) {
       if (const auto found = values.find(name); found != values.end()) {
         bars.values.push_back(found->second);
       }
     }
-    if (bars.values.size() == runs.size()) {
+    if (bars.values.size() == runs.size() && drawn++ < kMostCharts) {
       page.add(BarChart(name, name, runs, {std::move(bars)}));
     }
   }
 }
 
-/// Metrics of the best checkpoints, as training logged them.
+/// Metrics of the best checkpoints, as training logged them: of one run below each other, of
+/// several a row for each run.
 void add_metrics(const ReportInput& input, Page& page) {
-  Table table{.caption = "Metrics of the best checkpoint, or of the last evaluation",
-              .columns = {"Metric"},
-              .rows = {}};
+  constexpr auto kCaption = "Metrics of the best checkpoint, or of the last evaluation";
   std::vector<std::map<std::string, double>> metrics;
   std::set<std::string> names;
-  formats::Json data = formats::Json::array();
   for (const auto& [summary, history] : input.runs) {
-    table.columns.push_back(summary.directory);
     metrics.push_back(history.evaluation(best_step_of(summary)));
-    data.push_back(metrics.back());
     for (const auto& [name, value] : metrics.back()) {
       names.insert(name);
     }
   }
-  page.add_data("metrics", std::move(data));
-  for (const auto& name : names) {
-    table.rows.push_back({name});
-    for (const auto& values : metrics) {
-      const auto found = values.find(name);
-      table.rows.back().push_back(found == values.end() ? "–" : number_text(found->second));
+  page.add_data("metrics", metrics);
+  if (names.empty()) {
+    return;
+  }
+  if (input.runs.size() == 1) {
+    Table table{.caption = kCaption, .columns = {"Metric", "Value"}, .rows = {}};
+    for (const auto& [name, value] : metrics.front()) {
+      table.rows.push_back({name, number_text(value)});
+    }
+    return page.add(table);
+  }
+  Table table{.caption = kCaption, .columns = {"Run"}, .rows = {}};
+  table.columns.insert(table.columns.end(), names.begin(), names.end());
+  for (std::size_t run = 0; run < metrics.size(); ++run) {
+    auto& row = table.rows.emplace_back();
+    row.push_back(input.runs[run].summary.directory);
+    for (const auto& name : names) {
+      const auto found = metrics[run].find(name);
+      row.push_back(found == metrics[run].end() ? "–" : number_text(found->second, 5));
     }
   }
-  if (!names.empty()) {
-    page.add(table);
-  }
-  if (input.runs.size() > 1) {
-    add_bars(input, metrics, names, page);
-  }
+  page.add(table);
+  add_bars(input, metrics, names, page);
 }
 
 void add_differences(const ReportInput& input, Page& page) {

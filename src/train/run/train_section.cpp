@@ -67,10 +67,9 @@ std::string words_of_defaults(const config::Section& train,
              : str_cat(defaults.task, defaults.task.empty() ? "" : " ", "defaults: ", join(words));
 }
 
-/// A model that is estimated in one pass has no use for the keys of training steps.
-void check_counted(const config::Section& root,
-                   const config::Section& train,
-                   const RunConfig& config) {
+/// A model that is estimated in one pass has no use for the keys of training steps: those given are
+/// errors, the others are left out of the resolved config.
+void check_counted(config::Section root, config::Section& train, const RunConfig& config) {
   const auto type = str_cat("model.type: ", models::word_of(config.model.family));
   if (config.init_from) {
     root.report("init_from", str_cat(type,
@@ -83,13 +82,20 @@ void check_counted(const config::Section& root,
     const auto path = str_cat("model.", key);
     if (!is_classifier && root.has(path)) {
       root.report(path, "has no effect here, only with objective.type: classify");
+    } else if (!is_classifier) {
+      root.omit(path);
     }
   }
   const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
                                       "threads",        "log_every",    "best_by"};
   for (const auto& key : train_keys_of_all_tasks().keys) {
+    if (used.contains(key.path.substr(0, key.path.find('.')))) {
+      continue;
+    }
     const bool is_given = train.has(key.path) && key.type != config::KeyType::kSection;
-    if (is_given && !used.contains(key.path.substr(0, key.path.find('.')))) {
+    if (!is_given) {
+      train.omit(key.path);
+    } else {
       train.report(key.path, str_cat("has no effect with ", type,
                                      ", which is estimated in one pass over the data, without "
                                      "gradients"));
@@ -113,9 +119,9 @@ void read_train_section(const config::Section& root, config::Section& train, Run
                                              .dim = config.model.dim}));
   }
   if (is_model_known(root) && models::capabilities_of(config.model.family).is_counted) {
-    check_counted(root, train, config);
     defaults.duration = config::Duration{.amount = 1, .unit = config::DurationUnit::kEpochs};
     config.train = read_train_options(train, defaults);
+    check_counted(root, train, config);
     return;
   }
   config.train = read_train_options(train, defaults);
