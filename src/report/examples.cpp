@@ -99,6 +99,11 @@ std::string text_of(const data::Tokenizer& tokenizer,
   return utf8::encode(text);
 }
 
+std::string label_name(const LoadedRun& run, int64_t label) {
+  const auto index = static_cast<std::size_t>(label);
+  return label < 0 ? "–" : index < run.labels.size() ? run.labels[index] : str_cat("class ", label);
+}
+
 at::Tensor hidden_states_of(const LoadedRun& run,
                             const data::Batch& batch,
                             nn::AttentionRecorder* recorder) {

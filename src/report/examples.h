@@ -36,6 +36,9 @@ std::string text_of(const data::Tokenizer& tokenizer,
                     const std::vector<int64_t>& ids,
                     std::size_t most = 60);
 
+/// Name of a class; a dash for an example without one.
+std::string label_name(const LoadedRun& run, int64_t label);
+
 /// Last hidden states (N, D) of a batch, without gradients; attention weights go to the recorder.
 at::Tensor hidden_states_of(const LoadedRun& run,
                             const data::Batch& batch,

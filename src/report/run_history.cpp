@@ -86,6 +86,7 @@ class MetricsLine : public nlohmann::json_sax<Json> {
 };
 
 constexpr std::string_view kEvaluated = "eval/";
+constexpr double kMostSteps = 1e15;  // that a double counts exactly
 
 }  // namespace
 
@@ -159,7 +160,7 @@ class HistoryReader {
       if (raw.empty()) {
         continue;
       }
-      if (line_.read(raw) && std::isfinite(line_.at("step"))) {
+      if (line_.read(raw) && std::abs(line_.at("step")) < kMostSteps) {
         add_line();
       } else {
         ++damaged;

@@ -107,6 +107,15 @@ TEST(Page, KeepsNumbersExactlyAndSharesAxes) {
   EXPECT_TRUE(page.svg_files().contains("training-loss.svg"));
 }
 
+TEST(LineChart, HasTicksForNumbersThatAreNearlyEqual) {
+  for (const auto& [low, high] : {std::pair(1e16, 1e16 + 2), std::pair(-1e308, 1e308),
+                                  std::pair(0.0, 5e-324), std::pair(1.0, 1.0 + 2e-16)}) {
+    const LineChart chart("", {.x = {{"x", ""}}, .y_label = ""},
+                          {series_of("", {low, high}, {low, high})});
+    EXPECT_LT(chart.markup().size(), 30'000U) << low;
+  }
+}
+
 TEST(LineChart, DrawsGapsAndLogarithms) {
   const LineChart chart("Loss", {.x = {{"x", "Step"}}, .y_label = "loss", .y_is_log = true},
                         {series_of("a", {0, 1, 2, 3}, {10, 1, NAN, 0.1})});

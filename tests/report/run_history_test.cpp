@@ -45,6 +45,21 @@ TEST(RunHistory, AMissingFileIsAProblem) {
   EXPECT_NE(history.problems[0].find("metrics.jsonl"), std::string::npos);
 }
 
+TEST(RunHistory, SurvivesNumbersThatNoRunWrites) {
+  const test::Folder folder;
+  folder.write("metrics.jsonl",
+               "{\"step\": 1e300, \"train/loss\": 1}\n{\"step\": -1e300}\n{\"step\": \"a\"}\n"
+               "{\"step\": [1], \"train/loss\": [2]}\n[]\n{\"step\": 5, \"eval/\": 1e308}\n"
+               "{\"step\": 4, \"eval/\": -1e308, \"train/tokens\": -5, "
+               "\"throughput/tokens_per_second\": 1e-300}\n");
+  const auto history = read_history(folder.path(), 0);
+  EXPECT_EQ(history.metrics.at("eval/").values, (std::vector<double>{1e308, -1e308}));
+  EXPECT_EQ(history.metrics.size(), 3U);
+  const LineChart chart("", {.x = {{"step", "Step"}}, .y_label = ""},
+                        {metric_series(history, "eval/", "", 0, 100)});
+  EXPECT_TRUE(chart.markup().ends_with("</svg>"));
+}
+
 TEST(ShownPoints, KeepExtremesAndEnds) {
   std::vector<double> values(10'000);
   for (std::size_t i = 0; i < values.size(); ++i) {

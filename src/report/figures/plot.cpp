@@ -18,6 +18,7 @@ constexpr double kRight = 12;
 constexpr double kTop = 12;
 constexpr double kBottom = 40;
 constexpr int kTicks = 5;
+constexpr double kMostTicks = 50;  // of numbers so close that their difference is rounded
 
 bool is_drawn(double value, bool is_log) { return std::isfinite(value) && (!is_log || value > 0); }
 
@@ -75,8 +76,10 @@ std::vector<double> ticks(const Scale& scale, int count) {
   const auto* const factor = std::find_if(kRound.begin(), kRound.end(),
                                           [&](double f) { return f * power >= rough * 0.999; });
   const double step = (factor == kRound.end() ? 10 : *factor) * power;
-  for (double i = std::ceil(scale.low / step - 1e-9); i * step <= scale.high + step * 1e-9; ++i) {
-    result.push_back(i * step + 0.0);  // no negative zero
+  const double first = std::ceil(scale.low / step - 1e-9);
+  const double last = std::floor(scale.high / step + 1e-9);
+  for (double i = 0; i <= std::min(last - first, kMostTicks); ++i) {
+    result.push_back((first + i) * step + 0.0);  // no negative zero
   }
   return result;
 }

@@ -97,11 +97,6 @@ Attribution integrated_gradients(models::Model& model, const data::Example& exam
   return result;
 }
 
-std::string label_name(const LoadedRun& run, int64_t index) {
-  const auto at = static_cast<std::size_t>(index);
-  return at < run.labels.size() ? run.labels[at] : str_cat("class ", index);
-}
-
 /// Words with the largest and the smallest weights of each class, of a linear model.
 void add_top_words(const LoadedRun& run, const at::Tensor& weights, Page& page) {
   const auto count = std::min<int64_t>(kTopWords, weights.size(0));
@@ -167,8 +162,7 @@ void add_example(const LoadedRun& run, const data::Example& example, Page& page)
   const double sum = std::accumulate(result.attributions.begin(), result.attributions.end(), 0.0);
   std::vector<SampleText> texts = {
       {.name = "Prediction", .spans = {{.text = label_name(run, result.predicted)}}},
-      {.name = "Label",
-       .spans = {{.text = example.label >= 0 ? label_name(run, example.label) : "–"}}},
+      {.name = "Label", .spans = {{.text = label_name(run, example.label)}}},
       {.name = "Integrated gradients", .spans = shaded_tokens(run, example, result.attributions)},
       {.name = "Their sum",
        .spans = {{.text = str_cat(number_text(sum, 4), " of a difference in the logit of ",

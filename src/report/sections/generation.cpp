@@ -31,6 +31,7 @@ constexpr int64_t kLongestSample = 120;  // tokens of an example
 constexpr int64_t kBeams = 4;
 constexpr int64_t kReturned = 3;  // texts of a beam search
 constexpr int64_t kShownTokens = 80;
+constexpr std::size_t kShownLetters = 160;  // of an example
 constexpr std::size_t kLongestPrompt = 24;  // of a continuation
 constexpr std::size_t kSnapshots = 4;       // saved models
 
@@ -199,6 +200,46 @@ void add_masked(const LoadedRun& run,
   page.add_sample(texts);
 }
 
+/// What a model predicts for one text or image: a class and its probability, or a number.
+std::string prediction_text(const LoadedRun& run, models::Model& model, const data::Batch& batch) {
+  const at::NoGradGuard guard;
+  const auto on_device = batching::to_device(batch, model.device());
+  const auto logits = model.classify(on_device.input, on_device.context)[0].to(at::kFloat);  // (C)
+  if (model.options().is_regression) {
+    return number_text(logits[0].item<double>(), 4);
+  }
+  const auto probabilities = model.options().is_multi_label ? logits.sigmoid() : logits.softmax(0);
+  const auto best = probabilities.argmax().item<int64_t>();
+  return str_cat(label_name(run, best), " ", number_text(probabilities[best].item<double>(), 3));
+}
+
+/// Predictions of every saved model for the same examples.
+void add_class_predictions(const ReportInput& input,
+                           const std::vector<data::Example>& examples,
+                           Page& page) {
+  const auto& run = *input.loaded;
+  const auto snapshots = snapshots_of(input);
+  Table table{.caption = "Predictions of the saved models, with their probabilities",
+              .columns = {"Example", "Label"},
+              .rows = {}};
+  for (const auto& snapshot : snapshots) {
+    table.columns.push_back(snapshot.name);
+  }
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const auto& example = examples[i];
+    const bool is_image = models::reads_images(run.model->options());
+    auto& row = table.rows.emplace_back();
+    row.push_back(is_image ? str_cat("image ", i)
+                           : text_of(*run.tokenizer, example.ids, kShownLetters));
+    row.push_back(!example.values.empty() ? number_text(example.values.front(), 4)
+                                          : label_name(run, example.label));
+    for (const auto& snapshot : snapshots) {
+      row.push_back(prediction_text(run, *snapshot.model, batch_of(example)));
+    }
+  }
+  page.add(table);
+}
+
 }  // namespace
 
 void add_generation(const ReportInput& input, Page& page) {
@@ -216,6 +257,9 @@ void add_generation(const ReportInput& input, Page& page) {
     for (const auto& example : examples) {
       add_masked(run, snapshots, batch_of(example), page);
     }
+  }
+  if (head.classifies_sequences) {
+    add_class_predictions(input, examples, page);
   }
   if (!head.generates) {
     return;

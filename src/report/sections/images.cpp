@@ -21,11 +21,6 @@ constexpr int64_t kImages = 24;        // of a grid
 constexpr int64_t kAugmented = 4;      // images
 constexpr int64_t kAugmentations = 5;  // of each
 
-std::string class_name(const LoadedRun& run, int64_t label) {
-  const auto at = static_cast<std::size_t>(label);
-  return label >= 0 && at < run.labels.size() ? run.labels[at] : str_cat("class ", label);
-}
-
 /// The images with the largest loss, which are errors first.
 void add_predictions(const LoadedRun& run, Page& page) {
   const auto& done = *run.evaluation;
@@ -57,7 +52,7 @@ void add_augmentations(const LoadedRun& run, Page& page) {
       images.push_back(
           {.url = data_url(image_of(example, run)),
            .caption =
-               str_cat(example.label >= 0 ? class_name(run, example.label) + ", " : std::string(),
+               str_cat(example.label >= 0 ? label_name(run, example.label) + ", " : std::string(),
                        "epoch ", epoch)});
     }
   }

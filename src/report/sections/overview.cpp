@@ -113,20 +113,41 @@ void add_metrics(const ReportInput& input, Page& page) {
   add_bars(input, metrics, names, page);
 }
 
+/// A row for each run or for each key, whichever are more.
 void add_differences(const ReportInput& input, Page& page) {
   std::vector<RunSummary> runs;
-  Table table{.caption = "Config keys that differ", .columns = {"Key"}, .rows = {}};
+  std::vector<std::string> names;
   for (const auto& run : input.runs) {
     runs.push_back(run.summary);
-    table.columns.push_back(run.summary.directory);
+    names.push_back(run.summary.directory);
   }
-  for (const auto& [key, values] : config_differences(runs)) {
-    table.rows.push_back({key});
-    table.rows.back().insert(table.rows.back().end(), values.begin(), values.end());
+  const auto differences = config_differences(runs);
+  if (differences.empty()) {
+    return;
   }
-  if (!table.rows.empty()) {
-    page.add(table);
+  const bool has_row_of_run = runs.size() > differences.size();
+  Table table{.caption = "Config keys that differ",
+              .columns = {has_row_of_run ? "Run" : "Key"},
+              .rows = {}};
+  if (has_row_of_run) {
+    for (const auto& name : names) {
+      table.rows.push_back({name});
+    }
+  } else {
+    table.columns.insert(table.columns.end(), names.begin(), names.end());
   }
+  for (const auto& [key, values] : differences) {
+    if (has_row_of_run) {
+      table.columns.push_back(key);
+      for (std::size_t run = 0; run < values.size(); ++run) {
+        table.rows[run].push_back(values[run]);
+      }
+    } else {
+      table.rows.push_back({key});
+      table.rows.back().insert(table.rows.back().end(), values.begin(), values.end());
+    }
+  }
+  page.add(table);
 }
 
 }  // namespace

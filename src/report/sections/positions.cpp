@@ -10,6 +10,7 @@
 #include "kernels/layout.h"
 #include "models/config/family_definition.h"
 #include "models/stack_parts.h"
+#include "nn/embedding/patch_embeddings.h"
 #include "nn/position/position.h"
 #include "nn/position/sinusoidal.h"
 #include "report/figures/charts.h"
@@ -118,12 +119,21 @@ at::Tensor table_of(nn::PositionEmbedding& embedding, int64_t length) {
 }  // namespace
 
 void add_positions(const ReportInput& input, Page& page) {
-  if (!input.loaded || models::reads_images(input.loaded->model->options())) {
+  if (!input.loaded) {
     return;
   }
   const at::NoGradGuard guard;
   auto& model = *input.loaded->model;
   const auto& options = model.options();
+  if (models::reads_images(options)) {
+    for (const auto& named : model.named_modules()) {
+      if (dynamic_cast<nn::PatchEmbeddingsImpl*>(named.value().get()) != nullptr) {
+        const auto parameters = named.value()->named_parameters(/*recurse=*/false);
+        add_similarities(parameters["position"][0], page);  // class token first, then the patches
+      }
+    }
+    return;
+  }
   if (options.family->positions == nullptr || options.heads == 0) {
     return;
   }

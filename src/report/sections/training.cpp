@@ -55,6 +55,9 @@ std::string chart_title(std::string name) {
   if (const auto found = kTitles.find(name); found != kTitles.end()) {
     return found->second;
   }
+  if (name.empty()) {
+    return "Unnamed";
+  }
   std::ranges::replace(name, '_', ' ');
   name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
   return name;

@@ -128,6 +128,25 @@ TEST(Report, WritesFiguresAsSvg) {
   EXPECT_NE(svg.find("<style>"), std::string::npos);
 }
 
+TEST(Report, WatchingAFinishedRunWritesTheWholePageOnce) {
+  const test::TemporaryDirectory folder;
+  const auto data = page_data_of({test::pair_runs().model(), "--watch", "1"}, folder / "page.html");
+  EXPECT_TRUE(data["data"].contains("evaluation"));
+  EXPECT_EQ(test::contents(folder / "page.html").find("http-equiv=\"refresh\""), std::string::npos);
+}
+
+TEST(Report, TrainingWritesItIfAsked) {
+  const test::TemporaryDirectory folder;
+  auto config = test::filled(test::kPairConfig, "WORK", test::pair_runs().directory());
+  config = test::filled(test::filled(config, "LR", "1e-3"), "NAME", "unused");
+  test::write(folder / "config.yaml", config);
+  const auto run = folder / "run";
+  const auto done =
+      test::weft({"train", folder / "config.yaml", "--output", run, "--set", "run.report=true"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_TRUE(page_data(test::contents(run + "/report.html"))["data"].contains("evaluation"));
+}
+
 TEST(Report, ADamagedRunShowsWhatIsThere) {
   const test::TemporaryDirectory folder;
   const auto run = folder / "run";
