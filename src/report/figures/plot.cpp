@@ -244,7 +244,10 @@ std::string path_through(const std::vector<double>& x,
 
 std::string svg_file(const std::string& svg) {
   const auto end = svg.find('>') + 1;
-  return str_cat(svg.substr(0, end), "<style>", figure_css(), "</style>", svg.substr(end), "\n");
+  const auto background =
+      element("rect", {{"width", "100%"}, {"height", "100%"}, {"fill", "#ffffff"}});
+  return str_cat(svg.substr(0, end), element("style", {}, figure_css()), background,
+                 svg.substr(end), "\n");
 }
 
 }  // namespace weft::report
