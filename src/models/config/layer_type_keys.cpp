@@ -355,4 +355,16 @@ void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& 
   read_sublayers(model, types);
 }
 
+void reject_ties_without_matrix(Section& section, const LayerTypes& types) {
+  constexpr auto kKey = "tie_word_embeddings";
+  if (has_output_matrix(types)) {
+    return;
+  }
+  if (!section.has(kKey)) {
+    return section.omit(kKey);
+  }
+  section.report(kKey, str_cat("has no effect with output.type: ", types.output->type,
+                               ", which has no matrix of the shape of the embeddings"));
+}
+
 }  // namespace weft::models

@@ -74,11 +74,7 @@ class Reader {
       section.read("tie_word_embeddings", options_.tie_word_embeddings,
                    {.help = "Ties the output projection to the word embeddings."});
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
-      if (section.has("tie_word_embeddings") && !has_output_matrix(options_.layer_types)) {
-        section.fail("tie_word_embeddings",
-                     str_cat("has no effect with output.type: ", options_.layer_types.output->type,
-                             ", which has no matrix of the shape of the embeddings"));
-      }
+      reject_ties_without_matrix(section, options_.layer_types);
     }
   }
 

@@ -83,7 +83,7 @@ bool has_word_table(const ModelOptions& options) {
       .defined();
 }
 
-void check_elmo_keys(const Section& section, const ModelOptions& options) {
+void check_elmo_keys(Section& section, const ModelOptions& options) {
   if (options.dim % 2 != 0) {
     section.report("dim", str_cat(options.dim, ", must be even: half of it for each direction"));
     return;
@@ -101,10 +101,7 @@ void check_elmo_keys(const Section& section, const ModelOptions& options) {
                    str_cat("true, must be false with embedding.type: ",
                            options.elmo.embedding->type, ", which has no table of words"));
   }
-  if (section.has("tie_word_embeddings") && !has_output_matrix(options.layer_types)) {
-    section.report("tie_word_embeddings",
-                   str_cat("has no effect with output.type: ", options.layer_types.output->type));
-  }
+  reject_ties_without_matrix(section, options.layer_types);
 }
 
 void read_elmo_sizes(Section& section, ModelOptions& options) {

@@ -128,6 +128,42 @@ TEST(Report, WritesFiguresAsSvg) {
   EXPECT_NE(svg.find("<style>"), std::string::npos);
 }
 
+TEST(Report, ASweepHasItsSettings) {
+  const test::TemporaryDirectory folder;
+  auto config = test::filled(test::kPairConfig, "WORK", test::pair_runs().directory());
+  config = test::filled(test::filled(config, "LR", "1e-3"), "NAME", "unused");
+  test::write(folder / "config.yaml", config + "grid: {train.optimizer.lr: [1e-3, 1e-2]}\n");
+  const auto sweep = folder / "sweep";
+  const auto done = test::weft({"train", folder / "config.yaml", "--output", sweep});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto data = page_data_of({sweep}, folder / "page.html");
+  EXPECT_EQ(data["runs"].size(), 2U);
+  EXPECT_EQ(data["data"]["sweep"], Json::parse(test::contents(sweep + "/grid.json")));
+  EXPECT_EQ(figure_of(data, "eval_loss by train.optimizer.lr")["points"].size(), 2U);
+}
+
+TEST(Report, ShowsBenchmarks) {
+  const test::TemporaryDirectory folder;
+  test::write(folder / "bench.json",
+              R"({"device": "cpu", "forward_ms": 2, "backward_ms": 4.5, "matrix_products_ms": 3,)"
+              R"( "forward_parts_ms": {"attention": 1.5}, "memory_mib": {"weights": 8}})");
+  test::write(folder / "results.json",
+              R"({"cases": {}, "growth": {"length": {"title": "Length", "measure": "ms",)"
+              R"( "points": [{"x": 64, "ms": 1}, {"x": 128, "ms": 2.5}]}}})");
+  test::write(folder / "other.json", "{}");
+  const auto data =
+      page_data_of({test::pair_runs().model(), "--curves-only", "--bench", folder / "bench.json",
+                    "--bench", folder / "results.json", "--bench", folder / "other.json"},
+                   folder / "page.html");
+  const auto& parts = figure_of(data, "Parts of a step");
+  EXPECT_EQ(parts["categories"], Json({"forward", "backward"}));
+  EXPECT_EQ(parts["series"][0]["values"], Json({2.0, 4.5}));
+  EXPECT_EQ(figure_of(data, "Memory by kind")["series"][0]["values"], Json({8.0}));
+  EXPECT_EQ(figure_of(data, "Growth: Length")["series"][0]["y"], Json({1.0, 2.5}));
+  EXPECT_NE(test::contents(folder / "page.html").find("other.json: not the output of weft bench"),
+            std::string::npos);
+}
+
 TEST(Report, WatchingAFinishedRunWritesTheWholePageOnce) {
   const test::TemporaryDirectory folder;
   const auto data = page_data_of({test::pair_runs().model(), "--watch", "1"}, folder / "page.html");
