@@ -139,7 +139,8 @@ TEST(Report, ASweepHasItsSettings) {
   const auto data = page_data_of({sweep}, folder / "page.html");
   EXPECT_EQ(data["runs"].size(), 2U);
   EXPECT_EQ(data["data"]["sweep"], Json::parse(test::contents(sweep + "/grid.json")));
-  EXPECT_EQ(figure_of(data, "eval_loss by train.optimizer.lr")["points"].size(), 2U);
+  const auto metric = data["data"]["sweep"]["best_by"].get<std::string>();
+  EXPECT_EQ(figure_of(data, metric + " by train.optimizer.lr")["points"].size(), 2U);
 }
 
 TEST(Report, ShowsBenchmarks) {
