@@ -72,8 +72,8 @@ class TypeReader {
       return "";
     }
     auto& shared = section.shared();
-    const auto type = read_type(shared, type_names(registry_, keys_.family_types),
-                                keys_.default_type, {.help = keys_.help});
+    auto type = read_type(shared, type_names(registry_, keys_.family_types), keys_.default_type,
+                          {.help = keys_.help});
     if (shared.is_documenting()) {
       document(shared);
       return type;

@@ -42,7 +42,7 @@ void add_hyperparameters(const config::Node& node,
                          const std::string& prefix,
                          Hyperparameters& values) {
   for (const auto& [key, location, value] : node.entries) {
-    const auto name = prefix.empty() ? key : prefix + "." + key;
+    const auto name = prefix.empty() ? key : str_cat(prefix, ".", key);
     if (value.kind == config::Node::Kind::kMap) {
       add_hyperparameters(value, name, values);
     } else if (value.kind == config::Node::Kind::kScalar && name != "run.directory") {
