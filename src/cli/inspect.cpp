@@ -75,17 +75,10 @@ void print_model(const models::ModelOptions& model) {
 /// Prints the number of parameters, and of those in each top-level module. `cost`: of a training
 /// run, whose parameters may include adapters and a generator; nullptr for a stored model.
 void print_totals(const models::ModelOptions& model, const train::Cost* cost) {
-  std::vector<std::pair<std::string, int64_t>> modules;  // in order of computation
+  const auto modules = models::module_sizes(model);
   int64_t total = 0;
-  for (const auto& tensor : models::weight_map(model)) {
-    const auto module = tensor.parameter.substr(0, tensor.parameter.find('.'));
-    auto found = std::find_if(modules.begin(), modules.end(),
-                              [&](const auto& entry) { return entry.first == module; });
-    if (found == modules.end()) {
-      found = modules.insert(found, {module, 0});
-    }
-    found->second += tensor.elements();
-    total += tensor.elements();
+  for (const auto& [name, size] : modules) {
+    total += size;
   }
   const bool is_counted = models::capabilities_of(model.family).is_counted;
   std::cout << (is_counted ? "\nTables\n" : "\nParameters\n");

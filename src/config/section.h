@@ -147,8 +147,7 @@ class Section {
   /// Number of keys whose final values are recorded so far, and those after the first `first` of
   /// them as a JSON object.
   std::size_t recorded() const;
-  /// Leaves a key, dotted if it is below a section of this one, out of the resolved config: it has
-  /// no effect, and a config that names it would be rejected.
+  /// Leaves a key, dotted if it is below a section of this one, out of the resolved config.
   void omit(std::string_view key);
   std::string json_since(std::size_t first) const;
   /// The same section, whose keys are declared to exist only with this condition (`type: sgd`), as
@@ -172,9 +171,12 @@ class Section {
   /// The same, but within Document::read it adds the error to the others and returns, for callers
   /// that can go on.
   void report(std::string_view key, std::string_view message) const;
-  /// The same for an error of other code at a dotted key below this section: `data.length:
-  /// message`. One without such a place, and one whose place the file lacks, are shown at `key`, or
-  /// at the nearest section of it that the file has.
+  /// For a key without effect in this config: reports it if the file gives it a value, otherwise
+  /// leaves it out of the resolved config, which must be accepted again.
+  void reject_unused(std::string_view key, std::string_view message);
+  /// The same as `report` for an error of other code at a dotted key below this section:
+  /// `data.length: message`. One without such a place, and one whose place the file lacks, are
+  /// shown at `key`, or at the nearest section of it that the file has.
   void report_at(std::string_view key, std::string_view error) const;
   /// Throws Error for the first key of the file that was never read, with the most similar known
   /// key. Within Document::read it reports all.

@@ -142,6 +142,14 @@ void Section::omit(std::string_view key) {
   std::erase_if(record->items, [&](const Record::Item& item) { return item.key == key; });
 }
 
+void Section::reject_unused(std::string_view key, std::string_view message) {
+  if (has(key)) {
+    report(key, message);
+  } else {
+    omit(key);
+  }
+}
+
 std::size_t Section::recorded() const { return state_->record->items.size(); }
 
 std::string Section::json_since(std::size_t first) const {

@@ -119,13 +119,9 @@ void ClassObjective::check_training(const TrainingSetup& setup) const {
   if (models::capabilities_of(setup.model.family).is_counted) {
     auto section = setup.objective_section;
     for (const auto* key : {"label_smoothing", "focal_gamma", "class_weights", "r_drop"}) {
-      if (section.has(key)) {
-        section.report(
-            key, str_cat("has no effect with model.type: ", models::word_of(setup.model.family),
-                         ", which has no training loss"));
-      } else {
-        section.omit(key);
-      }
+      section.reject_unused(
+          key, str_cat("has no effect with model.type: ", models::word_of(setup.model.family),
+                       ", which has no training loss"));
     }
   }
   if (options_.tune_threshold && !setup.is_evaluated) {

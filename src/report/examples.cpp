@@ -9,10 +9,10 @@
 
 #include "base/base64.h"
 #include "base/string_util.h"
-#include "base/utf8.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "data/images/example_image.h"
+#include "report/markup.h"
 
 namespace weft::report {
 
@@ -22,7 +22,7 @@ constexpr int64_t kScannedItems = 5000;
 constexpr int64_t kFewestTokens = 3;
 
 /// The first tokens of an example, with their targets.
-data::Example shortened(data::Example example, std::size_t longest) {
+data::Example cut_to(data::Example example, std::size_t longest) {
   const auto cut = [longest](auto& values) { values.resize(std::min(values.size(), longest)); };
   for (auto* values :
        {&example.ids, &example.source_ids, &example.token_type_ids, &example.positions}) {
@@ -49,7 +49,7 @@ std::vector<data::Example> short_examples(const data::Dataset& dataset,
          ++item) {
       const auto length = dataset.length(0, item);
       if (length >= kFewestTokens && (length <= longest) == are_short) {
-        examples.push_back(shortened(dataset.example(0, item), static_cast<std::size_t>(longest)));
+        examples.push_back(cut_to(dataset.example(0, item), static_cast<std::size_t>(longest)));
       }
     }
   };
@@ -92,11 +92,20 @@ std::vector<std::string> shown_tokens(const data::Tokenizer& tokenizer,
 std::string text_of(const data::Tokenizer& tokenizer,
                     const std::vector<int64_t>& ids,
                     std::size_t most) {
-  auto text = utf8::decode(tokenizer.decode({ids.begin(), ids.end()}));
-  if (text.size() > most) {
-    text = text.substr(0, most - 1) + U"…";
+  return shortened(tokenizer.decode({ids.begin(), ids.end()}), most);
+}
+
+std::vector<double> values_of(const at::Tensor& x) {
+  const auto values = x.to(at::kCPU, at::kDouble).contiguous();
+  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+}
+
+std::vector<std::vector<double>> rows_of(const at::Tensor& x) {
+  std::vector<std::vector<double>> rows;
+  for (const auto& row : x.to(at::kCPU, at::kDouble).unbind(0)) {
+    rows.push_back(values_of(row));
   }
-  return utf8::encode(text);
+  return rows;
 }
 
 std::string label_name(const LoadedRun& run, int64_t label) {

@@ -36,6 +36,10 @@ std::string text_of(const data::Tokenizer& tokenizer,
                     const std::vector<int64_t>& ids,
                     std::size_t most = 60);
 
+/// The values of a tensor (N), and the rows of a matrix (N, M).
+std::vector<double> values_of(const at::Tensor& x);
+std::vector<std::vector<double>> rows_of(const at::Tensor& x);
+
 /// Name of a class; a dash for an example without one.
 std::string label_name(const LoadedRun& run, int64_t label);
 

@@ -65,6 +65,12 @@ std::string element(std::string_view name, const Attributes& attributes, std::st
   return str_cat(markup, ">", content, "</", name, ">");
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  const auto letters = utf8::decode(text);
+  return letters.size() <= most ? std::string(text)
+                                : utf8::encode(letters.substr(0, most - 1)) + "…";
+}
+
 std::string script_json(const formats::Json& json) {
   const auto text = json.dump(-1, ' ', true, formats::Json::error_handler_t::replace);
   std::string safe;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,9 @@ using Attributes = std::vector<std::pair<std::string_view, std::string>>;
 std::string element(std::string_view name,
                     const Attributes& attributes,
                     std::string_view content = "");
+
+/// At most `most` characters of the text, the last one an ellipsis if it is longer.
+std::string shortened(std::string_view text, std::size_t most);
 
 /// JSON for a script element: nothing in it ends the element.
 std::string script_json(const formats::Json& json);

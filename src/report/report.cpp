@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSweepDepth = 3;  // of the runs below a sweep's directory
-
 /// Whether `weft evaluate` scores single examples of such a model.
 bool predicts_examples(const models::ModelOptions& options) {
   const auto& head = models::head_of(options);
@@ -36,14 +34,19 @@ bool predicts_examples(const models::ModelOptions& options) {
 void load_data(const RunSummary& summary, LoadedRun& loaded, std::vector<std::string>& problems) {
   try {
     const auto path = summary.directory + "/config.yaml";
-    const auto config = train::select_rows(train::read_run_config(config::Document::load(path)),
-                                           data::read_split_record(summary.directory))
-                            .config;
+    auto config = train::select_rows(train::read_run_config(config::Document::load(path)),
+                                     data::read_split_record(summary.directory))
+                      .config;
+    if (loaded.evaluate) {
+      config.data.evaluate.clear();  // read by the evaluation
+    }
     const auto tokenizer = train::prepare_tokenizer(config, loaded.directory);
     auto data = train::prepare_data(config, loaded.model->options(), tokenizer);
     loaded.tokenizer = loaded.tokenizer ? loaded.tokenizer : tokenizer;
     loaded.train = std::move(data.train);
-    loaded.evaluate = loaded.evaluate ? loaded.evaluate : std::move(data.evaluate);
+    if (data.evaluate) {
+      loaded.evaluate = std::move(data.evaluate);
+    }
     loaded.labels = std::move(data.labels);
   } catch (const UserError& error) {
     problems.push_back(str_cat("The data of the run are not shown: ", error.what(),
@@ -111,40 +114,23 @@ std::optional<LoadedRun> load_run(const RunSummary& summary,
   }
 }
 
-/// Adds the run, or all runs of a sweep. Returns whether there was one.
-bool add_runs(const std::string& directory, int depth, ReportInput& input) {
-  if (is_run_directory(directory)) {
-    const auto index = static_cast<int64_t>(input.runs.size());
-    ReportRun run{.summary = {.directory = directory, .config = {}, .state = {}}, .history = {}};
-    try {
-      run.summary = read_run(directory);
-    } catch (const UserError& error) {
-      input.problems.emplace_back(error.what());
-    }
-    run.history = read_history(directory, index);
-    input.runs.push_back(std::move(run));
-    return true;
+void add_run(const std::string& directory, ReportInput& input) {
+  ReportRun run{.summary = {.directory = directory, .config = {}, .state = {}}, .history = {}};
+  try {
+    run.summary = read_run(directory);
+  } catch (const UserError& error) {
+    input.problems.emplace_back(error.what());
   }
-  if (depth == kSweepDepth || !fs::is_directory(directory)) {
-    return false;
-  }
+  run.history = read_history(directory, static_cast<int64_t>(input.runs.size()));
+  input.runs.push_back(std::move(run));
+}
+
+void add_sweep_files(const std::string& directory, ReportInput& input) {
   for (const std::string name : {"/grid.json", "/seeds.json", "/folds.json"}) {
     if (fs::exists(directory + name)) {
       input.sweeps.push_back(directory + name);
     }
   }
-  std::vector<std::string> below;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.is_directory() && !entry.is_symlink()) {
-      below.push_back(entry.path().string());
-    }
-  }
-  std::ranges::sort(below);
-  bool has_runs = false;
-  for (const auto& path : below) {
-    has_runs = add_runs(path, depth + 1, input) || has_runs;
-  }
-  return has_runs;
 }
 
 }  // namespace
@@ -180,7 +166,11 @@ ReportInput read_report_input(const std::vector<std::string>& directories,
                               const ReportOptions& options) {
   ReportInput input{.options = options};
   for (const auto& directory : directories) {
-    if (!add_runs(directory, 0, input)) {
+    const auto known = input.runs.size();
+    visit_runs(
+        directory, [&](const auto& run) { add_run(run, input); },
+        [&](const auto& other) { add_sweep_files(other, input); });
+    if (input.runs.size() == known) {
       throw UserError(directory +
                       ": not a run directory, which has config.yaml and train.log, and there is "
                       "none below it");

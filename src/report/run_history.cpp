@@ -219,6 +219,12 @@ class HistoryReader {
   RunHistory history_;
 };
 
+const std::vector<LineChartOptions::Axis>& history_axes() {
+  static const std::vector<LineChartOptions::Axis> kAxes = {
+      {"step", "Step"}, {"tokens", "Tokens"}, {"time", "Training time (s)"}};
+  return kAxes;
+}
+
 RunHistory read_history(const std::string& directory, int64_t run) {
   return HistoryReader(directory, run).read();
 }

@@ -36,6 +36,9 @@ struct RunHistory {
   std::vector<double> seconds_;
 };
 
+/// The x axes of charts of histories: step, tokens, training time.
+const std::vector<LineChartOptions::Axis>& history_axes();
+
 /// Reads the history of a run directory; `run`: its index in the page. What cannot be read is
 /// reported in `problems`.
 RunHistory read_history(const std::string& directory, int64_t run);

@@ -1,5 +1,6 @@
 #include "report/run_summary.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -28,6 +29,33 @@ bool is_locked(const std::string& directory) {
   }
   const FileDescriptor lock(path, O_RDONLY);
   return ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+constexpr int kMaxDepth = 3;  // of run directories below the given one
+
+void visit_directory(const std::string& directory,
+                     int depth,
+                     const DirectoryVisitor& on_run,
+                     const DirectoryVisitor& on_other) {
+  if (is_run_directory(directory)) {
+    return on_run(directory);
+  }
+  if (depth == kMaxDepth || !fs::is_directory(directory)) {
+    return;
+  }
+  if (on_other) {
+    on_other(directory);
+  }
+  std::vector<std::string> below;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.is_directory() && !entry.is_symlink()) {
+      below.push_back(entry.path().string());
+    }
+  }
+  std::ranges::sort(below);
+  for (const auto& path : below) {
+    visit_directory(path, depth + 1, on_run, on_other);
+  }
 }
 
 /// A value of the config in YAML flow style.
@@ -68,6 +96,10 @@ std::string RunSummary::model() const {
   return "";
 }
 
+std::optional<int64_t> RunSummary::best_step() const {
+  return state && !state->scored.empty() ? std::optional(state->scored.front().step) : std::nullopt;
+}
+
 std::string RunSummary::status() const {
   if (is_locked(directory)) {
     return "running";
@@ -87,6 +119,12 @@ std::string RunSummary::status() const {
 
 bool is_run_directory(const std::string& directory) {
   return fs::exists(directory + "/config.yaml") && fs::exists(directory + "/train.log");
+}
+
+void visit_runs(const std::string& directory,
+                const DirectoryVisitor& on_run,
+                const DirectoryVisitor& on_other) {
+  visit_directory(directory, 0, on_run, on_other);
 }
 
 RunSummary read_run(const std::string& directory) {

@@ -242,10 +242,8 @@ TEST(Section, RenamedKeysSuggestTheCurrentNames) {
       "you mean 'gradient_checkpointing'? allowed: gradient_checkpointing");
 }
 
-// A config that names a key without effect is rejected, so the resolved one must not have it.
-TEST(Section, OmittedKeysAreNotInTheResolvedConfig) {
-  const auto document = Document::parse("a: 1\nb: {c: 2}\n", "test.yaml");
-  document.read([](Section root) {
+TEST(Section, UnusedKeysAreRejectedIfGivenAndElseNotInTheResolvedConfig) {
+  const auto read = [](Section root) {
     int64_t value = 0;
     root.read("a", value, {.help = "A."});
     auto below = root.section("b", {.help = "B."});
@@ -253,11 +251,16 @@ TEST(Section, OmittedKeysAreNotInTheResolvedConfig) {
     below.read("d", value, {.help = "D."});
     below.reject_unread();
     for (const auto* key : {"a", "b.d", "b.none", "none.c"}) {
-      root.omit(key);
+      root.reject_unused(key, "has no effect");
     }
     root.reject_unread();
-  });
+  };
+  const auto document = Document::parse("b: {c: 2}\n", "test.yaml");
+  document.read(read);
   EXPECT_EQ(document.resolved(), "b:\n  c: 2\n");
+  for (const auto* given : {"a: 1\n", "b: {d: 1}\n"}) {
+    EXPECT_THROW(Document::parse(given, "test.yaml").read(read), Error) << given;
+  }
 }
 
 }  // namespace

@@ -93,10 +93,8 @@ Json evaluated(const std::vector<RunSummary>& runs,
 Json logged(const std::vector<RunSummary>& runs) {
   Json reports = Json::array();
   for (const auto& run : runs) {
-    const bool has_best = run.state && !run.state->scored.empty();
-    const auto step = has_best ? std::optional(run.state->scored.front().step) : std::nullopt;
-    reports.push_back(
-        run_report(run.directory, report::logged_metrics(run.directory, step), {}, {}));
+    const auto metrics = report::logged_metrics(run.directory, run.best_step());
+    reports.push_back(run_report(run.directory, metrics, {}, {}));
   }
   return reports;
 }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <ctime>
 #include <filesystem>
@@ -19,28 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using formats::Json;
 
-constexpr int kMaxDepth = 3;      // of run directories below the given one
 constexpr int kListedDigits = 4;  // of the metric
-
-/// Run directories at or below `directory`, sorted by name. Runs are not nested.
-void find_runs(const std::string& directory, int depth, std::vector<std::string>& found) {
-  if (report::is_run_directory(directory)) {
-    found.push_back(directory);
-    return;
-  }
-  std::vector<std::string> below;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.is_directory() && !entry.is_symlink()) {
-      below.push_back(entry.path().string());
-    }
-  }
-  std::sort(below.begin(), below.end());
-  for (const auto& path : below) {
-    if (depth < kMaxDepth) {
-      find_runs(path, depth + 1, found);
-    }
-  }
-}
 
 /// `2026-11-24 20:15` of the last change of the run's metrics, else of its log.
 std::string date_of(const std::string& directory) {
@@ -126,7 +104,7 @@ int run_list(std::vector<std::string> raw) {
     throw UserError(root + ": no such directory; give the one that has the runs");
   }
   std::vector<std::string> directories;
-  find_runs(root, 0, directories);
+  report::visit_runs(root, [&](const auto& run) { directories.push_back(run); });
   std::vector<Json> lines;
   for (const auto& directory : directories) {
     try {

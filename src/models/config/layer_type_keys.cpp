@@ -356,15 +356,11 @@ void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& 
 }
 
 void reject_ties_without_matrix(Section& section, const LayerTypes& types) {
-  constexpr auto kKey = "tie_word_embeddings";
-  if (has_output_matrix(types)) {
-    return;
+  if (!has_output_matrix(types)) {
+    section.reject_unused("tie_word_embeddings",
+                          str_cat("has no effect with output.type: ", types.output->type,
+                                  ", which has no matrix of the shape of the embeddings"));
   }
-  if (!section.has(kKey)) {
-    return section.omit(kKey);
-  }
-  section.report(kKey, str_cat("has no effect with output.type: ", types.output->type,
-                               ", which has no matrix of the shape of the embeddings"));
 }
 
 }  // namespace weft::models

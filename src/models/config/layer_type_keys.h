@@ -93,8 +93,7 @@ void read_residual_type(config::Section section, LayerTypes& types);
 /// the number of layers of the model, or of its encoder and its decoder. Throws config::Error.
 void read_block(config::Section& model, const std::vector<int64_t>& stacks, LayerTypes& types);
 
-/// Reports `tie_word_embeddings` with an output layer that has no matrix of the embeddings' shape;
-/// if it is not given, the resolved config does not have it either.
+/// Rejects `tie_word_embeddings` with an output layer that has no matrix of the embeddings' shape.
 void reject_ties_without_matrix(config::Section& section, const LayerTypes& types);
 
 }  // namespace weft::models

@@ -20,16 +20,13 @@ constexpr std::size_t kMostClasses = 100'000;
 
 const config::Choices<bool> kPriors = {{"data", false}, {"uniform", true}};
 
-/// Reports a key that the smoothing does not use; if it is not given, the resolved config does not
-/// have it either.
+/// Rejects a key that the smoothing does not use.
 void reject_other_smoothing(Section& section,
                             std::string_view key,
                             bool is_used,
                             std::string_view only) {
-  if (!is_used && !section.has(key)) {
-    section.omit(key);
-  } else if (!is_used) {
-    section.report(key, str_cat("has no effect here, only with ", only));
+  if (!is_used) {
+    section.reject_unused(key, str_cat("has no effect here, only with ", only));
   }
 }
 

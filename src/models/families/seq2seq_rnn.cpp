@@ -196,10 +196,7 @@ void read_seq2seq_rnn_keys(Section& section, ModelOptions& options, const ModelO
                {.help = "Ties the output projection to the word embeddings."});
   section.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings,
                {.help = "Shares the word embeddings between encoder and decoder."});
-  if (section.has("tie_word_embeddings") && !has_output_matrix(options.layer_types)) {
-    section.report("tie_word_embeddings",
-                   str_cat("has no effect with output.type: ", options.layer_types.output->type));
-  }
+  reject_ties_without_matrix(section, options.layer_types);
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim, base->dim);
     require_unchanged(section, "layers", options.layers, base->layers);

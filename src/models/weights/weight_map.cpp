@@ -1,5 +1,6 @@
 #include "models/weights/weight_map.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -60,6 +61,19 @@ std::vector<StoredTensor> weight_map(const ModelOptions& options) {
     replace_own_tensors(tensors, options);
   }
   return tensors;
+}
+
+std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& options) {
+  std::vector<std::pair<std::string, int64_t>> modules;
+  for (const auto& tensor : weight_map(options)) {
+    const auto module = tensor.parameter.substr(0, tensor.parameter.find('.'));
+    auto found = std::ranges::find(modules, module, &std::pair<std::string, int64_t>::first);
+    if (found == modules.end()) {
+      found = modules.insert(found, {module, 0});
+    }
+    found->second += tensor.elements();
+  }
+  return modules;
 }
 
 std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {

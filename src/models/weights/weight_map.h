@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formats/safetensors.h"
@@ -41,6 +42,9 @@ struct StoredTensor {
 /// All tensors of a model's file, in order of computation; those of layer types that the family
 /// does not have come last. A pure function of the options.
 std::vector<StoredTensor> weight_map(const ModelOptions& options);
+
+/// Elements of the parameters of each top-level module, in order of computation.
+std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& options);
 
 /// Names of a tensor in files of other versions: with or without the backbone's prefix, gamma and
 /// beta.

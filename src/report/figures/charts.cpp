@@ -15,17 +15,10 @@ namespace {
 
 using formats::Json;
 
-constexpr int64_t kChartColors = 8;          // of page.css
 constexpr double kStrong = 0.55;             // from here on the text of a cell is light
 constexpr double kLetterWidth = 5.8;         // of a tick
 constexpr std::size_t kMostHorizontal = 40;  // categories
 constexpr std::size_t kShownLetters = 22;    // of a label
-
-std::string shortened(const std::string& text) {
-  const auto letters = utf8::decode(text);
-  return letters.size() <= kShownLetters ? text
-                                         : utf8::encode(letters.substr(0, kShownLetters - 1)) + "…";
-}
 
 std::string name_at(const std::vector<std::string>& names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
@@ -34,7 +27,7 @@ std::string name_at(const std::vector<std::string>& names, std::size_t index) {
 double longest_label(const std::vector<std::string>& names) {
   std::size_t longest = 2;
   for (const auto& name : names) {
-    longest = std::max(longest, utf8::decode(shortened(name)).size());
+    longest = std::max(longest, utf8::decode(shortened(name, kShownLetters)).size());
   }
   return static_cast<double>(longest);
 }
@@ -95,11 +88,11 @@ std::string BarChart::horizontal_markup() const {
   for (std::size_t i = 0; i < categories_.size(); ++i) {
     const double top = kTop + slot * static_cast<double>(i) + kGap / 2;
     svg.text("tick", {.x = left - 5, .y = top + kBar * bars / 2 + 3.5, .anchor = "end"},
-             shortened(categories_[i]));
+             shortened(categories_[i], kShownLetters));
     for (std::size_t s = 0; s < series_.size(); ++s) {
       const double value = series_[s].values[i];
       const double begin = x(std::min(value, 0.0));
-      svg.rect({{"class", str_cat("bar c", s % kChartColors)}}, begin,
+      svg.rect({{"class", str_cat("bar c", s % kColors)}}, begin,
                top + kBar * static_cast<double>(s), x(std::max(value, 0.0)) - begin, kBar,
                tip(i, s));
     }
@@ -128,21 +121,16 @@ std::string BarChart::markup() const {
     for (std::size_t s = 0; s < series_.size(); ++s) {
       const double value = series_[s].values[i];
       const double top = frame.y(std::max(value, 0.0));
-      svg.rect({{"class", str_cat("bar c", s % kChartColors)}},
-               left + width * static_cast<double>(s), top, width,
-               frame.y(std::min(value, 0.0)) - top, tip(i, s));
+      svg.rect({{"class", str_cat("bar c", s % kColors)}}, left + width * static_cast<double>(s),
+               top, width, frame.y(std::min(value, 0.0)) - top, tip(i, s));
     }
     if (i % every == 0) {
       svg.text("tick", {.x = left + 0.4 * slot, .y = frame.y.begin + 16, .anchor = "middle"},
-               shortened(categories_[i]));
+               shortened(categories_[i], kShownLetters));
     }
   }
   for (std::size_t s = 0; series_.size() > 1 && s < series_.size(); ++s) {
-    svg.text(str_cat("legend c", s % kChartColors),
-             {.x = frame.x.end - 4,
-              .y = frame.y.end + 12 + 13 * static_cast<double>(s),
-              .anchor = "end"},
-             series_[s].name);
+    frame.draw_legend(svg, s, static_cast<int64_t>(s), series_[s].name);
   }
   return svg.markup();
 }
@@ -181,13 +169,13 @@ void Heatmap::draw_labels(Svg& svg, double left, double top, double cell) const 
     svg.text(
         "tick",
         {.x = left - 4, .y = top + cell * (static_cast<double>(row) + 0.5) + 3.5, .anchor = "end"},
-        shortened(rows_[row]));
+        shortened(rows_[row], kShownLetters));
   }
   for (std::size_t column = 0; column < columns_.size(); column += every) {
     svg.text(
         "tick",
         {.x = left + cell * (static_cast<double>(column) + 0.5) + 3.5, .y = top - 4, .angle = -60},
-        shortened(columns_[column]));
+        shortened(columns_[column], kShownLetters));
   }
 }
 
@@ -255,7 +243,7 @@ void ScatterPlot::draw_labels(Svg& svg, const PlotFrame& frame) const {
   };
   std::vector<Box> drawn;
   for (const auto& point : points_) {
-    const auto text = shortened(point.label);
+    const auto text = shortened(point.label, kShownLetters);
     const double width = kLetter * static_cast<double>(utf8::decode(text).size());
     const double x = frame.x(point.x);
     const bool is_left = x + width + 5 > PlotFrame::kWidth;
@@ -287,18 +275,14 @@ std::string ScatterPlot::markup() const {
   Svg svg(PlotFrame::kWidth, PlotFrame::kHeight, title());
   frame.draw(svg, options_.x_label, options_.y_label);
   for (const auto& point : points_) {
-    svg.circle(str_cat("dot c", point.group % kChartColors), frame.x(point.x), frame.y(point.y), 3,
+    svg.circle(str_cat("dot c", point.group % kColors), frame.x(point.x), frame.y(point.y), 3,
                point.label);
   }
   if (options_.shows_labels) {
     draw_labels(svg, frame);
   }
   for (std::size_t i = 0; i < options_.groups.size(); ++i) {
-    svg.text(str_cat("legend c", i % kChartColors),
-             {.x = frame.x.end - 4,
-              .y = frame.y.end + 12 + 13 * static_cast<double>(i),
-              .anchor = "end"},
-             options_.groups[i]);
+    frame.draw_legend(svg, i, static_cast<int64_t>(i), options_.groups[i]);
   }
   return svg.markup();
 }

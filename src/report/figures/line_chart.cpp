@@ -14,7 +14,6 @@ namespace {
 using formats::Json;
 
 constexpr std::size_t kDrawnPoints = 400;  // of a static curve
-constexpr int64_t kColors = 8;             // of page.css
 constexpr std::size_t kMostMarks = 50;     // drawn without scripts
 
 /// Numbers as they are; null where there is none.
@@ -98,12 +97,10 @@ std::string LineChart::markup() const {
     svg.path(str_cat("series c", color_of(i)), path_through(x[i], y[i], frame, kDrawnPoints),
              series_[i].name);
     if (series_.size() > 1) {
-      svg.text(str_cat("legend c", color_of(i)),
-               {.x = frame.x.end - 4,
-                .y = frame.y.end + 12 + 13 * static_cast<double>(i),
-                .anchor = "end"},
-               series_[i].run_name.empty() ? series_[i].name
-                                           : str_cat(series_[i].run_name, ", ", series_[i].name));
+      frame.draw_legend(svg, i, color_of(i),
+                        series_[i].run_name.empty()
+                            ? series_[i].name
+                            : str_cat(series_[i].run_name, ", ", series_[i].name));
     }
   }
   return svg.markup();

@@ -213,6 +213,15 @@ void PlotFrame::draw(Svg& svg, const std::string& x_label, const std::string& y_
   svg.text("label", {.x = (x.begin + x.end) / 2, .y = kHeight - 6, .anchor = "middle"}, x_label);
 }
 
+void PlotFrame::draw_legend(Svg& svg,
+                            std::size_t row,
+                            int64_t color,
+                            const std::string& name) const {
+  svg.text(str_cat("legend c", color % kColors),
+           {.x = x.end - 4, .y = y.end + 12 + 13 * static_cast<double>(row), .anchor = "end"},
+           name);
+}
+
 void PlotFrame::draw_y(Svg& svg, const std::string& y_label) const {
   for (const double tick : ticks(y, kTicks)) {
     svg.line("grid", x.begin, y(tick), x.end, y(tick));

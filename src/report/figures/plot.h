@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +9,8 @@
 #include "report/markup.h"
 
 namespace weft::report {
+
+inline constexpr int64_t kColors = 8;  // c0 to c7 of page.css, for series and groups
 
 /// A range of values on an axis, and where they are in the picture.
 struct Scale {
@@ -85,6 +89,8 @@ struct PlotFrame {
   PlotFrame(const Range& x_range, const Range& y_range, bool x_is_log, bool y_is_log);
   /// Draws grid, ticks and the names of the axes.
   void draw(Svg& svg, const std::string& x_label, const std::string& y_label) const;
+  /// Name of a series or group in its colour, at the right; `row` counts from above.
+  void draw_legend(Svg& svg, std::size_t row, int64_t color, const std::string& name) const;
   /// Only the y axis and its grid, where x has categories.
   void draw_y(Svg& svg, const std::string& y_label) const;
 };

@@ -26,16 +26,6 @@ constexpr int64_t kMostImageWeights = 60'000;
 
 using Layers = std::map<int64_t, at::Tensor>;  // (H, L, S) fp32 on the host
 
-WeightMatrix matrix_of(const at::Tensor& weights) {
-  const auto values = weights.to(at::kDouble).contiguous();
-  const auto* data = values.const_data_ptr<double>();
-  WeightMatrix matrix;
-  for (int64_t row = 0; row < values.size(0); ++row, data += values.size(1)) {
-    matrix.emplace_back(data, data + values.size(1));
-  }
-  return matrix;
-}
-
 /// Attention of the same kind over several examples: of an encoder, of a decoder, or of a decoder
 /// to its encoder.
 struct AttentionExamples {
@@ -62,7 +52,7 @@ struct AttentionExamples {
       auto& shown = example.layers.emplace_back(
           AttentionFigure::Layer{.name = str_cat("layer ", index++), .heads = {}});
       for (const auto& head : heads.unbind(0)) {
-        shown.heads.push_back(matrix_of(head));
+        shown.heads.push_back(rows_of(head));
       }
     }
     examples.push_back(std::move(example));
@@ -170,11 +160,11 @@ void add_text_attention(const ReportInput& input, const LoadedRun& run, Page& pa
 
 /// The weights of the patches among those of a row.
 std::vector<double> patch_weights(const at::Tensor& row, const std::vector<int64_t>& ids) {
-  const auto values = row.to(at::kDouble).contiguous();
+  const auto values = values_of(row);
   std::vector<double> weights;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0) {
-      weights.push_back(values.const_data_ptr<double>()[i]);
+      weights.push_back(values[i]);
     }
   }
   return weights;

@@ -91,9 +91,7 @@ Attribution integrated_gradients(models::Model& model, const data::Example& exam
       logits_of_copies(model, example, kIntegrationSteps).select(1, result.predicted).sum();
   const auto gradient = torch::autograd::grad({sum}, {weight}).front();
   const auto mean = gradient.view({kIntegrationSteps, rows.size(0), rows.size(1)}).mean(0);
-  const auto attributions = (mean * rows).sum(1).to(at::kDouble).cpu().contiguous();
-  const auto* data = attributions.const_data_ptr<double>();
-  result.attributions.assign(data, data + attributions.numel());
+  result.attributions = values_of((mean * rows).sum(1));
   return result;
 }
 
@@ -150,8 +148,7 @@ std::vector<double> rollout_to_tokens(const LoadedRun& run, const data::Example&
     }
     const auto last = rollout.size(0) - 1;
     const bool is_causal = last > 0 && rollout[0][last].item<double>() == 0;
-    const auto row = rollout[is_causal ? last : 0].contiguous();
-    return {row.const_data_ptr<double>(), row.const_data_ptr<double>() + row.numel()};
+    return values_of(rollout[is_causal ? last : 0]);
   } catch (const c10::Error&) {
     return {};
   }

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "base/string_util.h"
-#include "base/utf8.h"
 #include "formats/json.h"
 #include "models/config/family_definition.h"
 #include "report/evaluation_json.h"
@@ -19,9 +18,7 @@ constexpr std::size_t kShownText = 300;  // characters
 
 std::string cell_text(const Json& value) {
   if (value.is_string()) {
-    const auto text = utf8::decode(value.get<std::string>());
-    return text.size() <= kShownText ? utf8::encode(text)
-                                     : utf8::encode(text.substr(0, kShownText - 1)) + "…";
+    return shortened(value.get<std::string>(), kShownText);
   }
   if (value.is_number()) {
     return number_text(value.get<double>(), 5);

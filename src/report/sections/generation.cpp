@@ -48,12 +48,9 @@ TargetProbabilities target_probabilities(models::Model& model, const data::Batch
       model.lm_logits(batching::target_states(model, batch, context)).to(at::kFloat);
   const auto probabilities = logits.softmax(1);  // (M, V)
   const auto targets = at::tensor(batch.targets, at::kLong).to(logits.device());
-  const auto chosen =
-      probabilities.gather(1, targets.unsqueeze(1)).squeeze(1).to(at::kDouble).cpu().contiguous();
   const auto best = probabilities.argmax(1).cpu().contiguous();
-  const auto* chosen_data = chosen.const_data_ptr<double>();
   const auto* best_data = best.const_data_ptr<int64_t>();
-  return {.probabilities = {chosen_data, chosen_data + chosen.numel()},
+  return {.probabilities = values_of(probabilities.gather(1, targets.unsqueeze(1)).squeeze(1)),
           .likeliest = {best_data, best_data + best.numel()}};
 }
 
@@ -80,18 +77,25 @@ struct Snapshot {
   std::shared_ptr<models::Model> model;
 };
 
+std::string snapshot_name(const std::string& directory) {
+  return fs::canonical(directory).filename().string();
+}
+
 Snapshot load_snapshot(const std::string& directory, const ReportOptions& options) {
   Snapshot snapshot{
-      .name = fs::canonical(directory).filename().string(),
+      .name = snapshot_name(directory),
       .model = models::load_model(directory, models::read_model_config(directory), 0).model};
   models::prepare_for_inference(*snapshot.model, options.inference);
   return snapshot;
 }
 
-/// The model of the page, then the other checkpoints of the run, the newest first.
-std::vector<Snapshot> snapshots_of(const ReportInput& input) {
+/// The model of the page, then the other checkpoints of the run, the newest first. `are_copies`: no
+/// other section sees what happens to them.
+std::vector<Snapshot> snapshots_of(const ReportInput& input, bool are_copies = false) {
   const auto& directory = input.loaded->directory;
-  std::vector<Snapshot> snapshots = {load_snapshot(directory, input.options)};
+  std::vector<Snapshot> snapshots = {are_copies
+                                         ? load_snapshot(directory, input.options)
+                                         : Snapshot{snapshot_name(directory), input.loaded->model}};
   const auto run = input.runs.front().summary.directory;
   auto steps = train::checkpoint_steps(run);
   std::ranges::sort(steps, std::ranges::greater());
@@ -270,7 +274,7 @@ void add_generation(const ReportInput& input, Page& page) {
         "words struck out.");
   }
   std::vector<SnapshotGenerator> generators;
-  for (auto& snapshot : snapshots_of(input)) {
+  for (auto& snapshot : snapshots_of(input, /*are_copies=*/true)) {
     generators.emplace_back(std::move(snapshot), run, head.reads_source);
   }
   for (const auto& example : examples) {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "base/string_util.h"
@@ -10,24 +9,6 @@
 #include "report/sections/sections.h"
 
 namespace weft::report {
-
-namespace {
-
-/// Elements of the parameters of each top-level module, in order of computation.
-std::vector<std::pair<std::string, int64_t>> module_sizes(const models::ModelOptions& options) {
-  std::vector<std::pair<std::string, int64_t>> modules;
-  for (const auto& tensor : models::weight_map(options)) {
-    const auto module = tensor.parameter.substr(0, tensor.parameter.find('.'));
-    auto found = std::ranges::find(modules, module, &std::pair<std::string, int64_t>::first);
-    if (found == modules.end()) {
-      found = modules.insert(found, {module, 0});
-    }
-    found->second += tensor.elements();
-  }
-  return modules;
-}
-
-}  // namespace
 
 void add_model(const ReportInput& input, Page& page) {
   if (!input.loaded) {
@@ -52,7 +33,7 @@ void add_model(const ReportInput& input, Page& page) {
   std::vector<std::string> names;
   BarChart::Bars bars{.name = "parameters", .values = {}};
   int64_t total = 0;
-  for (const auto& [name, size] : module_sizes(options)) {
+  for (const auto& [name, size] : models::module_sizes(options)) {
     names.push_back(name);
     bars.values.push_back(static_cast<double>(size));
     total += size;

@@ -12,12 +12,6 @@ namespace weft::report {
 
 namespace {
 
-/// Step of the best checkpoint; nullopt: the last evaluation counts.
-std::optional<int64_t> best_step_of(const RunSummary& run) {
-  return run.state && !run.state->scored.empty() ? std::optional(run.state->scored.front().step)
-                                                 : std::nullopt;
-}
-
 double last_of(const RunHistory& history, const std::string& tag) {
   const auto found = history.metrics.find(tag);
   return found == history.metrics.end() ? std::nan("") : found->second.values.back();
@@ -83,7 +77,7 @@ void add_metrics(const ReportInput& input, Page& page) {
   std::vector<std::map<std::string, double>> metrics;
   std::set<std::string> names;
   for (const auto& [summary, history] : input.runs) {
-    metrics.push_back(history.evaluation(best_step_of(summary)));
+    metrics.push_back(history.evaluation(summary.best_step()));
     for (const auto& [name, value] : metrics.back()) {
       names.insert(name);
     }

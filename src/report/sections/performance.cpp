@@ -96,12 +96,9 @@ void add_ranks(const ReportRun& run, int64_t index, Page& page) {
     }
   }
   for (auto& [name, series] : charts) {
-    page.add(
-        LineChart(str_cat("Ranks: ", name),
-                  {.x = {{"step", "Step"}, {"tokens", "Tokens"}, {"time", "Training time (s)"}},
-                   .y_label = name,
-                   .can_be_smoothed = true},
-                  std::move(series)));
+    page.add(LineChart(str_cat("Ranks: ", name),
+                       {.x = history_axes(), .y_label = name, .can_be_smoothed = true},
+                       std::move(series)));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "nn/embedding/patch_embeddings.h"
 #include "nn/position/position.h"
 #include "nn/position/sinusoidal.h"
+#include "report/examples.h"
 #include "report/figures/charts.h"
 #include "report/figures/line_chart.h"
 #include "report/sections/sections.h"
@@ -27,21 +28,6 @@ constexpr int64_t kFirstColumn = 6;  // of the curves
 constexpr int64_t kLastColumn = 9;
 constexpr int64_t kMostPositions = 48;  // of a similarity matrix
 constexpr int64_t kMostDistance = 64;   // of a bias
-
-std::vector<double> column_of(const at::Tensor& matrix, int64_t column) {
-  const auto values = matrix.select(1, column).to(at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
-}
-
-std::vector<std::vector<double>> rows_of(const at::Tensor& matrix) {
-  std::vector<std::vector<double>> rows;
-  for (const auto& row : matrix.to(at::kDouble).unbind(0)) {
-    const auto values = row.contiguous();
-    rows.emplace_back(values.const_data_ptr<double>(),
-                      values.const_data_ptr<double>() + values.numel());
-  }
-  return rows;
-}
 
 std::vector<double> range(double first, int64_t count) {
   std::vector<double> values;
@@ -60,8 +46,8 @@ void add_sinusoids(Page& page) {
                    {}, rows_of(matrix)));
   std::vector<Series> curves;
   for (int64_t column = kFirstColumn; column <= kLastColumn; ++column) {
-    curves.push_back(
-        series_of(str_cat("feature ", column), range(0, kPositions), column_of(matrix, column)));
+    curves.push_back(series_of(str_cat("feature ", column), range(0, kPositions),
+                               values_of(matrix.select(1, column))));
   }
   page.add(LineChart("Features of the sinusoidal positions",
                      {.x = {{"x", "Position"}}, .y_label = "value"}, std::move(curves)));
@@ -88,7 +74,7 @@ void add_bias(const nn::PositionBias& bias, const std::string& title, Page& page
   for (int64_t head = 0; head < by_distance.size(0); ++head) {
     heads.push_back(series_of(str_cat("head ", head),
                               range(1 - kMostDistance, 2 * kMostDistance - 1),
-                              column_of(by_distance.t(), head)));
+                              values_of(by_distance[head])));
   }
   page.add(LineChart(title, {.x = {{"x", "Distance of key and query"}}, .y_label = "bias"},
                      std::move(heads)));

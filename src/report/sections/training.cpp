@@ -19,12 +19,6 @@ constexpr std::size_t kMostPoints = 2000;   // of a curve
 constexpr std::size_t kFewestPoints = 100;  // of a curve
 constexpr std::size_t kMostMarks = 100;     // of a chart
 
-const std::vector<LineChartOptions::Axis>& history_axes() {
-  static const std::vector<LineChartOptions::Axis> kAxes = {
-      {"step", "Step"}, {"tokens", "Tokens"}, {"time", "Training time (s)"}};
-  return kAxes;
-}
-
 /// Counters are events, and the axes are no curves.
 bool is_curve(const std::string& tag) {
   static const std::set<std::string> kOthers = {

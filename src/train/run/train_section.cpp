@@ -78,12 +78,9 @@ void check_counted(config::Section root, config::Section& train, const RunConfig
   }
   const bool is_classifier =
       config.objective && config.objective->head(config.model) == models::Head::kSequence;
-  for (const auto* key : {"class_prior", "temperature"}) {
-    const auto path = str_cat("model.", key);
-    if (!is_classifier && root.has(path)) {
-      root.report(path, "has no effect here, only with objective.type: classify");
-    } else if (!is_classifier) {
-      root.omit(path);
+  if (!is_classifier) {
+    for (const auto* key : {"model.class_prior", "model.temperature"}) {
+      root.reject_unused(key, "has no effect here, only with objective.type: classify");
     }
   }
   const std::set<std::string> used = {"evaluate_every", "batch_tokens", "batch_sequences",
@@ -92,13 +89,12 @@ void check_counted(config::Section root, config::Section& train, const RunConfig
     if (used.contains(key.path.substr(0, key.path.find('.')))) {
       continue;
     }
-    const bool is_given = train.has(key.path) && key.type != config::KeyType::kSection;
-    if (!is_given) {
-      train.omit(key.path);
+    if (key.type == config::KeyType::kSection) {
+      train.omit(key.path);  // whether it is given, its keys say
     } else {
-      train.report(key.path, str_cat("has no effect with ", type,
-                                     ", which is estimated in one pass over the data, without "
-                                     "gradients"));
+      train.reject_unused(key.path, str_cat("has no effect with ", type,
+                                            ", which is estimated in one pass over the data, "
+                                            "without gradients"));
     }
   }
 }
