@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/string_util.h"
 #include "formats/json.h"
+#include "train/log/metrics_log.h"
 #include "train/run/run_record.h"
 
 namespace weft::report {
@@ -85,7 +86,6 @@ class MetricsLine : public nlohmann::json_sax<Json> {
   int64_t depth_ = 0;
 };
 
-constexpr std::string_view kEvaluated = "eval/";
 constexpr double kMostSteps = 1e15;  // that a double counts exactly
 
 }  // namespace
@@ -107,18 +107,20 @@ AxisValues RunHistory::axes_at(const std::vector<int64_t>& steps) const {
 
 std::map<std::string, double> RunHistory::evaluation(std::optional<int64_t> step) const {
   std::map<std::string, double> values;
-  int64_t chosen = -1;  // the step, or the last one that was evaluated
+  int64_t last = -1;  // step that was evaluated
+  bool has_step = false;
   for (const auto& [tag, metric] : metrics) {
-    if (tag.starts_with(kEvaluated)) {
-      const bool has_step = step && std::ranges::binary_search(metric.steps, *step);
-      chosen = has_step ? *step : std::max(chosen, metric.steps.back());
+    if (train::evaluation_metric(tag)) {
+      last = std::max(last, metric.steps.back());
+      has_step = has_step || (step && std::ranges::binary_search(metric.steps, *step));
     }
   }
+  const auto chosen = has_step ? *step : last;
   for (const auto& [tag, metric] : metrics) {
+    const auto name = train::evaluation_metric(tag);
     const auto found = std::ranges::lower_bound(metric.steps, chosen);
-    if (tag.starts_with(kEvaluated) && found != metric.steps.end() && *found == chosen) {
-      values["eval_" + tag.substr(kEvaluated.size())] =
-          metric.values[static_cast<std::size_t>(found - metric.steps.begin())];
+    if (name && found != metric.steps.end() && *found == chosen) {
+      values[*name] = metric.values[static_cast<std::size_t>(found - metric.steps.begin())];
     }
   }
   return values;

@@ -13,6 +13,7 @@
 #include "config/yaml.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
+#include "train/log/metrics_log.h"
 #include "train/optimizer/train_options.h"
 #include "train/run/train.h"
 
@@ -153,8 +154,8 @@ std::map<std::string, double> logged_metrics(const std::string& directory,
     const auto line = formats::parse_json(raw, lines.location());
     std::map<std::string, double> metrics;
     for (const auto& [name, value] : line.items()) {
-      if (name.starts_with("eval/") && value.is_number()) {
-        metrics["eval_" + name.substr(5)] = value.get<double>();
+      if (const auto metric = train::evaluation_metric(name); metric && value.is_number()) {
+        metrics[*metric] = value.get<double>();
       }
     }
     if (!metrics.empty()) {

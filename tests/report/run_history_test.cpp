@@ -37,6 +37,21 @@ TEST(RunHistory, ReadsCurvesTimesAndEvents) {
   EXPECT_NE(history.problems[0].find("2 damaged lines"), std::string::npos) << history.problems[0];
 }
 
+// A metric that was not finite at a step is not in its line.
+TEST(RunHistory, AnEvaluationHasTheMetricsOfOneStep) {
+  const test::Folder folder;
+  folder.write("metrics.jsonl",
+               "{\"step\":10,\"eval/accuracy\":0.5}\n"
+               "{\"step\":20,\"eval/accuracy\":0.75,\"eval/loss\":2}\n"
+               "{\"step\":30,\"eval/loss\":1}\n");
+  const auto history = read_history(folder.path(), 0);
+  using Values = std::map<std::string, double>;
+  EXPECT_EQ(history.evaluation(10), (Values{{"eval_accuracy", 0.5}}));
+  EXPECT_EQ(history.evaluation(20), (Values{{"eval_accuracy", 0.75}, {"eval_loss", 2}}));
+  EXPECT_EQ(history.evaluation(25), (Values{{"eval_loss", 1}}));  // not evaluated: the last one
+  EXPECT_EQ(history.evaluation(std::nullopt), (Values{{"eval_loss", 1}}));
+}
+
 TEST(RunHistory, AMissingFileIsAProblem) {
   const test::Folder folder;
   const auto history = read_history(folder.path(), 0);

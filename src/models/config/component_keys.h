@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/registry.h"
 #include "config/section.h"
@@ -16,7 +15,6 @@ namespace weft::models {
 /// unless the section names another type or has one of its keys.
 template <class Definition>
 void read_component_choice(config::Section& section,
-                           std::string_view key,
                            const Registry<Definition>& registry,
                            const std::string& name,
                            std::optional<typename Definition::Choice>& choice) {

@@ -65,7 +65,7 @@ void read_part(Section& section,
   if (section.is_documenting()) {
     nn::document_components(section, key, registry);
   } else {
-    read_component_choice(section, key, registry, name, choice);
+    read_component_choice(section, registry, name, choice);
   }
 }
 

@@ -116,7 +116,7 @@ void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
     nn::document_components(section, "cell", registry);
     return;
   }
-  read_component_choice(section, "cell", registry, name, own.cell);
+  read_component_choice(section, registry, name, own.cell);
   section.reject_unread();
 }
 
@@ -138,7 +138,7 @@ void read_rnn_score(Section& section, Seq2SeqRnnOptions& own) {
     own.score.reset();
     return;
   }
-  read_component_choice(section, "score", registry, name, own.score);
+  read_component_choice(section, registry, name, own.score);
 }
 
 void read_rnn_attention(Section section, ModelOptions& options) {

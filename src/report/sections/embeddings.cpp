@@ -92,13 +92,12 @@ void add_words(const LoadedRun& run, const std::vector<int64_t>& words, Page& pa
   std::vector<int64_t> projected(
       words.begin(),
       words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kProjected)));
-  const auto places = principal_components(embeddings.index_select(0, at::tensor(projected)));
+  const auto places =
+      rows_of(principal_components(embeddings.index_select(0, at::tensor(projected))));
   std::vector<ScatterPlot::Point> points;
   for (std::size_t i = 0; i < projected.size(); ++i) {
-    const auto place = places[static_cast<int64_t>(i)];
-    points.push_back({.x = place[0].item<double>(),
-                      .y = place[1].item<double>(),
-                      .label = shown_word(*run.tokenizer, projected[i])});
+    points.push_back(
+        {.x = places[i][0], .y = places[i][1], .label = shown_word(*run.tokenizer, projected[i])});
   }
   page.add(ScatterPlot(
       "Frequent words (PCA of the input embeddings)",
@@ -125,15 +124,15 @@ void add_examples_by_class(const LoadedRun& run, const data::Dataset& dataset, P
   if (vectors.size() < 3) {
     return;
   }
-  const auto places = principal_components(at::stack(vectors));
+  const auto places = rows_of(principal_components(at::stack(vectors)));
   std::vector<ScatterPlot::Point> points;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const auto [item, label] = shown[i];
     const auto name = static_cast<std::size_t>(label) < run.labels.size()
                           ? run.labels[static_cast<std::size_t>(label)] + ", "
                           : std::string();
-    points.push_back({.x = places[static_cast<int64_t>(i)][0].item<double>(),
-                      .y = places[static_cast<int64_t>(i)][1].item<double>(),
+    points.push_back({.x = places[i][0],
+                      .y = places[i][1],
                       .label = name + dataset.location(0, item),
                       .group = label});
   }

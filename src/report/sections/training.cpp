@@ -118,13 +118,13 @@ void add_training(const ReportInput& input, Page& page) {
     curves += tags.size() * input.runs.size();
   }
   const auto most = std::clamp(kAllPoints / curves, kFewestPoints, kMostPoints);
-  auto marks = marks_of(input);
+  const auto marks = marks_of(input);
+  const std::vector<Mark> shown(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                   marks.size(), kMostMarks)));
   for (const auto& [name, tags] : charts) {
-    auto shown = marks;
-    shown.resize(std::min(shown.size(), kMostMarks));
     page.add(LineChart(chart_title(name),
                        {.x = history_axes(), .y_label = name, .can_be_smoothed = true},
-                       series_of_chart(input, tags, most), std::move(shown)));
+                       series_of_chart(input, tags, most), shown));
   }
   if (!marks.empty()) {
     Table table{.caption = "Events", .columns = {"Event", "Run", "Step"}, .rows = {}};

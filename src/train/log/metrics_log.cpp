@@ -4,8 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <string_view>
 
 #include "base/log.h"
 #include "base/string_util.h"
@@ -16,11 +14,12 @@ namespace weft::train {
 
 namespace {
 
-constexpr std::string_view kEvaluation = "eval/";  // prefix of evaluation tags
+constexpr std::string_view kMetricPrefix = "eval_";  // prefix of metrics of evaluations
+constexpr std::string_view kTagPrefix = "eval/";     // of their tags
 
 bool is_evaluation_line(const formats::Json& line) {
   return std::any_of(line.items().begin(), line.items().end(),
-                     [](const auto& item) { return item.key().starts_with(kEvaluation); });
+                     [](const auto& item) { return item.key().starts_with(kTagPrefix); });
 }
 
 // Complete lines up to the step. Later steps, and lines after an incomplete one, were never saved.
@@ -63,8 +62,19 @@ std::optional<int64_t> best_step(const std::string& directory) {
 
 }  // namespace
 
+std::string evaluation_tag(std::string_view metric) {
+  return str_cat(kTagPrefix,
+                 metric.starts_with(kMetricPrefix) ? metric.substr(kMetricPrefix.size()) : metric);
+}
+
+std::optional<std::string> evaluation_metric(std::string_view tag) {
+  return tag.starts_with(kTagPrefix)
+             ? std::optional(str_cat(kMetricPrefix, tag.substr(kTagPrefix.size())))
+             : std::nullopt;
+}
+
 MetricsLog::MetricsLog(const std::string& directory, int64_t step, bool pending_evaluation)
-    : events_(directory, step, pending_evaluation ? kEvaluation : "") {
+    : events_(directory, step, pending_evaluation ? kTagPrefix : "") {
   const auto path = directory + "/metrics.jsonl";
   if (std::filesystem::exists(path)) {
     write_file(path, lines_until(path, step, pending_evaluation));
@@ -131,9 +141,8 @@ RunMetrics read_run_metrics(const std::string& directory) {
       continue;
     }
     for (const auto& [tag, value] : json.items()) {
-      if (tag.starts_with(kEvaluation) && value.is_number()) {
-        evaluations[json["step"].get<int64_t>()]["eval_" + tag.substr(kEvaluation.size())] =
-            value.get<double>();
+      if (const auto metric = evaluation_metric(tag); metric && value.is_number()) {
+        evaluations[json["step"].get<int64_t>()][*metric] = value.get<double>();
       }
     }
   }

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,11 @@
 #include "train/step/evaluate.h"
 
 namespace weft::train {
+
+/// Tag of an evaluation's metric: `eval/loss` for `eval_loss`.
+std::string evaluation_tag(std::string_view metric);
+/// The metric of such a tag; nullopt for other tags.
+std::optional<std::string> evaluation_metric(std::string_view tag);
 
 /// The metrics of a run: metrics.jsonl and a TensorBoard event file, with the same tags in both.
 class MetricsLog {

@@ -14,6 +14,7 @@
 #include "data/images/example_image.h"
 #include "formats/tensorboard_values.h"
 #include "models/config/family_definition.h"
+#include "train/log/metrics_log.h"
 
 namespace weft::train {
 
@@ -49,11 +50,6 @@ void add_hyperparameters(const config::Node& node,
       values.emplace_back(name, value_of(value));
     }
   }
-}
-
-/// `eval_loss` is logged as `eval/loss`.
-std::string tag_of_metric(const std::string& metric) {
-  return metric.starts_with("eval_") ? "eval/" + metric.substr(5) : "eval/" + metric;
 }
 
 std::vector<std::string> example_values(const RunConfig& config, const RunComponents& components) {
@@ -95,7 +91,7 @@ std::vector<std::string> start_values(const RunConfig& config, const RunComponen
   add_hyperparameters(config::parse_yaml(config.resolved, "config.yaml"), "", hyperparameters);
   std::vector<std::string> tags = {"train/loss"};
   if (components.data.evaluate) {
-    tags.push_back(tag_of_metric(config.train.metric_for_best_model.value_or(
+    tags.push_back(evaluation_tag(config.train.metric_for_best_model.value_or(
         components.objective->metric_for_best_model())));
   }
   const auto now =

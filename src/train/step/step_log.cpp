@@ -175,8 +175,7 @@ void StepLog::write_evaluation(const TrainingProgress& progress,
   MetricsLog::Metrics tagged;
   std::vector<std::string> words;
   for (const auto& [name, value] : metrics) {
-    tagged.emplace_back(name.starts_with("eval_") ? "eval/" + name.substr(5) : "eval/" + name,
-                        value);
+    tagged.emplace_back(evaluation_tag(name), value);
     const auto reason = metrics::undefined_reason(name, value);
     words.push_back(name + " " +
                     (reason.empty() ? metric_text(value) : "undefined (" + reason + ")"));
