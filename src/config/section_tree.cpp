@@ -202,8 +202,7 @@ void Section::report_at(std::string_view key, std::string_view error) const {
   const Node* node = state_->node;
   SourceLocation location = state_->location;
   for (const auto word : split(dotted, '.')) {
-    const Entry* entry = node == nullptr ? nullptr : node->find(word);
-    node = entry == nullptr ? nullptr : &entry->value;
+    node = node == nullptr ? nullptr : node->value_at(word);
     location = node == nullptr ? location : node->location;
   }
   state_->attempt(

@@ -135,6 +135,21 @@ void check_table_keys(const config::Section& section, const DataItem& item) {
   }
 }
 
+/// Tables without a header, or that are no tables, have no columns to check.
+void check_headers(const config::Section& section, const DataItem& item) {
+  for (const auto& file : item.files) {
+    const auto kind = formats::table_kind(file);
+    if (!kind || kind == formats::TableKind::kJsonl) {
+      continue;
+    }
+    try {
+      formats::read_column_names(file, *kind, item.table);
+    } catch (const formats::Error& error) {
+      section.fail("path", error.what());
+    }
+  }
+}
+
 DataItem read_item(config::Section& section) {
   DataItem item;
   std::optional<std::string> path;
@@ -199,6 +214,7 @@ DataItem read_item(config::Section& section) {
   if (!section.is_documenting()) {
     resolve_files(section, path, item);
     check_table_keys(section, item);
+    check_headers(section, item);
     check_column(section, item, "text", item.text);
     check_column(section, item, "text_pair", item.text_pair);
     if (item.image.kind != ImageKind::kPixels) {  // its columns may be unnamed

@@ -76,6 +76,10 @@ struct TokenizerReport {
   std::vector<std::string> warnings = {};  // a smaller vocabulary, characters left out
 };
 
+/// Throws Error at the key of `tokenizer:` if no tokenizer with these options can have the special
+/// tokens of the style.
+void check_trainable(const TokenizerOptions& options, TokenizerTemplate style);
+
 /// A TextSource calls the visitor for each text and returns when there are no more.
 using TextVisitor = std::function<void(std::string_view)>;
 using TextSource = std::function<void(const TextVisitor&)>;

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
 
 #include "base/string_util.h"
 #include "batching/device_batch.h"
+#include "data/data_loader.h"
 #include "data/rows/parallel_reader.h"
 #include "data/text/text_source.h"
 #include "metrics/metric.h"
@@ -20,6 +22,7 @@
 #include "train/step/evaluation_driver.h"
 #include "train/step/pretrained_embeddings.h"
 #include "train/step/run_components.h"
+#include "train/step/run_length.h"
 
 namespace weft::train {
 
@@ -35,7 +38,7 @@ void check_part(const config::Section& root, std::string_view key, const Check& 
   }
 }
 
-/// The tokenizer of the run, unless it is still to be trained.
+/// The tokenizer of the run; nullptr if it is still to be trained.
 std::shared_ptr<const data::Tokenizer> stored_tokenizer(const config::Section& root,
                                                         const RunConfig& config) {
   std::shared_ptr<const data::Tokenizer> tokenizer;
@@ -45,6 +48,9 @@ std::shared_ptr<const data::Tokenizer> stored_tokenizer(const config::Section& r
       complete_options(config, *loaded);
       tokenizer = std::move(loaded);
     });
+  } else {
+    check_part(root, "tokenizer",
+               [&] { data::check_trainable(config.tokenizer, config.model.family->style); });
   }
   return tokenizer;
 }
@@ -102,12 +108,30 @@ std::shared_ptr<const data::Tokenizer> any_tokenizer() {
       [](const data::TextVisitor& visit) { visit("a"); }, report);
 }
 
+/// The key of the item that has the file with which an error begins.
+std::string key_of_item(const data::DataOptions& data, std::string_view error) {
+  for (const auto& [key, items] :
+       {std::pair("data.train.", &data.train), std::pair("data.evaluate.", &data.evaluate)}) {
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      for (const auto& file : (*items)[i].files) {
+        if (error.starts_with(file) && error.substr(file.size()).find_first_of(":,/ ") == 0) {
+          return str_cat(key, i);
+        }
+      }
+    }
+  }
+  return "data.train";
+}
+
 /// Reads tables of labels or images whole, and gives the objective what it takes from them.
-objectives::Datasets read_tables(const RunConfig& config,
+objectives::Datasets read_tables(const config::Section& root,
+                                 const RunConfig& config,
                                  const models::ModelOptions& options,
-                                 std::shared_ptr<const data::Tokenizer> tokenizer) {
-  auto files = config.data;
-  files.length.reset();  // checked before
+                                 const std::shared_ptr<const data::Tokenizer>& tokenizer) {
+  auto files = rows_of_run(config).data;
+  if (!root.is_valid("data.length")) {
+    files.length.reset();
+  }
   auto data = config.objective->make_datasets({.data = files,
                                                .model = options,
                                                .tokenizer = tokenizer ? tokenizer : any_tokenizer(),
@@ -119,18 +143,42 @@ objectives::Datasets read_tables(const RunConfig& config,
   return data;
 }
 
+/// Reports a warm-up that is longer than the run, if the length of an epoch is known.
+void check_warmup(const config::Section& root,
+                  const RunConfig& config,
+                  const objectives::Datasets& data,
+                  bool has_tokenizer) {
+  const bool is_counted = models::capabilities_of(config.model.family).is_counted;
+  if (is_counted || !(has_tokenizer || config.train.batch_sequences)) {
+    return;
+  }
+  auto options = loader_options(config);
+  options.workers = 0;
+  check_part(root, "train.schedule.warmup", [&] {
+    data::DataLoader loader(data.train, options);
+    check_run_length(config.train, [&] { return loader.steps_per_epoch(0); });
+  });
+}
+
 /// Reports mistakes in the data. Returns the labels; nullopt: the data are wrong.
 std::optional<std::vector<std::string>> check_data(
     const config::Section& root,
     const RunConfig& config,
     const models::ModelOptions& options,
-    const std::shared_ptr<const data::Tokenizer>& tokenizer) {
+    const std::shared_ptr<const data::Tokenizer>& tokenizer,
+    bool is_train_valid) {
   const bool has_pairs = config.objective->reads_pairs(config.data, options);
-  std::optional<std::vector<std::string>> labels;
   if (!has_pairs && !config.objective->traits(options).reads_raw_text) {
-    check_part(root, "data.train",
-               [&] { labels = read_tables(config, options, tokenizer).labels; });
-    return labels;
+    try {
+      const auto data = read_tables(root, config, options, tokenizer);
+      if (is_train_valid) {
+        check_warmup(root, config, data, tokenizer != nullptr);
+      }
+      return data.labels;
+    } catch (const UserError& error) {
+      root.report_at(key_of_item(config.data, error.what()), error.what());
+      return std::nullopt;
+    }
   }
   check_part(root, "data.train", [&] { check_texts(config.data.train, config, options); });
   check_part(root, "data.evaluate", [&] { check_texts(config.data.evaluate, config, options); });
@@ -139,7 +187,7 @@ std::optional<std::vector<std::string>> check_data(
 }
 
 /// The metrics of an evaluation are known only after one, so a small model evaluates a made-up
-/// example. Of a large model, which would take long to build, only the name is checked.
+/// example. Of a large model, which would take long to build, only the name is checked, before.
 void check_best_by(const config::Section& root,
                    const RunConfig& config,
                    models::ModelOptions options) {
@@ -147,7 +195,6 @@ void check_best_by(const config::Section& root,
   constexpr int64_t kLength = 16;
   const auto& metric = *config.train.metric_for_best_model;
   check_part(root, "train.best_by", [&] {
-    metrics::greater_is_better(metric, "train.best_by");
     if (options.layers * options.dim * options.dim > kMostFeatures) {
       return;
     }
@@ -181,6 +228,12 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
     check_part(root, "run.directory", [&] { check_writable(config.run.directory); });
     check_part(root, "run.device", [&] { choose_device(config.run.device); });
   }
+  const auto& metric = config.train.metric_for_best_model;
+  const bool is_train_valid = root.is_valid("train");
+  if (is_train_valid && metric && !metric->starts_with("test_")) {
+    check_part(root, "train.best_by",
+               [&] { metrics::greater_is_better(*metric, "train.best_by"); });
+  }
   if (!is_model_known(root)) {
     return;
   }
@@ -209,9 +262,9 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
     });
   }
   auto options = options_of_run(config);
-  const auto labels = check_data(root, config, options, tokenizer);
-  if (labels && sized && root.is_valid("model") && root.is_valid("train") &&
-      has_metric_of_evaluation(config)) {
+  const auto labels = check_data(root, config, options, tokenizer, is_train_valid);
+  if (labels && sized && root.is_valid("model") && root.is_valid("train.best_by") &&
+      is_train_valid && has_metric_of_evaluation(config)) {
     sized->labels = labels->empty() ? sized->labels : *labels;
     check_best_by(root, config, *std::move(sized));
   }

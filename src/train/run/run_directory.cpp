@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -45,10 +47,13 @@ void check_writable(const std::string& directory) {
   if (!fs::is_directory(nearest, ignored)) {
     throw UserError(str_cat("'", directory, "': ", nearest.string(), " is not a directory"));
   }
-  if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
-    throw UserError(str_cat("'", directory, "': ", nearest.string(),
-                            " is not writable: choose another directory"));
+  // Permissions do not tell for root, or for file systems such as /proc.
+  auto probe = (nearest / ".weft-XXXXXX").string();
+  if (::mkdtemp(probe.data()) == nullptr) {
+    throw UserError(str_cat("'", directory, "': ", nearest.string(), " is not writable (",
+                            std::strerror(errno), "): choose another directory"));
   }
+  fs::remove(probe, ignored);
 }
 
 RunDirectory::RunDirectory(std::string path, RunAccess access)

@@ -208,15 +208,20 @@ data::ProgressVisitor show_progress() {
   };
 }
 
-SelectedConfig select_rows(const RunConfig& config,
-                           const std::optional<data::SplitRecord>& recorded) {
-  SelectedConfig result{.config = config, .record = {}};
-  auto selection = data::select_rows(
+data::RowSelection rows_of_run(const RunConfig& config,
+                               const std::optional<data::SplitRecord>& recorded) {
+  return data::select_rows(
       config.data, static_cast<uint64_t>(config.run.seed),
       [&](const data::DataItem& item) {
         return config.objective->split_rows(item, config.data, config.model);
       },
       recorded);
+}
+
+SelectedConfig select_rows(const RunConfig& config,
+                           const std::optional<data::SplitRecord>& recorded) {
+  SelectedConfig result{.config = config, .record = {}};
+  auto selection = rows_of_run(config, recorded);
   for (const auto& remark : selection.remarks) {
     log::info("[data] " + remark);
   }

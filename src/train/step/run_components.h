@@ -31,6 +31,10 @@ struct SelectedConfig {
   std::optional<data::SplitRecord> record;  // of data.split
 };
 
+/// The rows of the config's data, if they are to be divided. Throws data::Error.
+data::RowSelection rows_of_run(const RunConfig& config,
+                               const std::optional<data::SplitRecord>& recorded = {});
+
 /// Chooses the rows of the config's data, if they are to be divided, and logs how many.
 /// `recorded`: rows of an earlier split to use again. Throws data::Error.
 SelectedConfig select_rows(const RunConfig& config,

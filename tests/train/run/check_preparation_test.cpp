@@ -32,6 +32,7 @@ class CheckPreparation : public ::testing::Test {
   CheckPreparation() {
     folder_.write("a.txt", "some text\n");
     folder_.write("empty.txt", "\n\n");
+    folder_.write("empty.csv", "");
     folder_.write("rows.csv", "text,label\na good one,yes\na bad one,no\n");
     folder_.write("header.csv", "text,label\n");
     folder_.write("one.csv", "text,label\na,yes\nb,yes\n");
@@ -82,7 +83,16 @@ const std::vector<Mistake>& mistakes() {
        "3 classes"},
       {kLabelled, {"data.train.0.path=header.csv"}, "data.train", "no rows"},
       {kLabelled, {"data.train.0.path=one.csv", "data.evaluate=[]"}, "objective.type", "one class"},
-      {kLabelled, {"data.evaluate.0.path=other.csv"}, "data", "'maybe'"},
+      {kLabelled, {"data.evaluate.0.path=other.csv"}, "data.evaluate.0", "'maybe'"},
+      {kLabelled, {"data.train.0.path=empty.csv"}, "data.train.0.path", "empty"},
+      {kLabelled,
+       {"data.evaluate=[]", "data.split.evaluate=0.1"},
+       "data.split.evaluate",
+       "less than one row"},
+      {kLabelled,
+       {"train={batch_sequences: 1, duration: 2 steps, schedule: {warmup: 2 epochs}}"},
+       "train.schedule.warmup",
+       "longer than the run"},
       {kLabelled, {"data.train.0.path=unlabelled.csv"}, "data", "label"},
       {kLabelled, {"data.train.0.path=numbers.jsonl"}, "data", "label"},
       {kLabelled, {"data.evaluate.0.path=a.txt"}, "data", "a.txt"},
@@ -95,8 +105,18 @@ const std::vector<Mistake>& mistakes() {
        "data.train",
        "no text pairs"},
       {kRunning, {"run.directory=a.txt/run"}, "run.directory", "not a directory"},
+      {kRunning, {"run.directory=/proc/run"}, "run.directory", "not writable"},
       {kLabelled, {"objective.type=tag", "data.train.0.path=names.conll"}, "data.train", "word"},
       {kRunning, {"tokenizer.file=a.txt"}, "tokenizer.file", "a.txt"},
+      {kRunning,
+       {"tokenizer={type: byte_level_bpe, vocab_size: 100}"},
+       "tokenizer.vocab_size",
+       "too small"},
+      {kRunning,
+       {"model={preset: gpt-mini, dim: 32, attention: {heads: 4}}", "objective.type=causal",
+        "tokenizer.type=wordpiece"},
+       "tokenizer.type",
+       "GPT-2"},
   };
   return kAll;
 }
@@ -139,6 +159,13 @@ TEST_F(CheckPreparation, NamesThePlaceOfEveryMistake) {
                 "--set data.length=100: data.length: 100 is more than the maximum of 64 positions "
                 "of the model\n"
                 "run.yaml:2:8: data.train: empty.txt: no text to train on");
+}
+
+TEST_F(CheckPreparation, ShowsAnUnknownMetricBesideWrongData) {
+  const auto found =
+      errors(kLabelled, {"train.best_by=eval_acuracy", "data.train.0.path=missing.csv"});
+  EXPECT_NE(found.find("did you mean 'eval_accuracy'?"), std::string::npos) << found;
+  EXPECT_NE(found.find("no such file"), std::string::npos) << found;
 }
 
 TEST_F(CheckPreparation, ReadsWeightsAndTokenizerOfTheModel) {

@@ -67,12 +67,6 @@ BytePairPieces train_byte_level_pieces(const TokenizerOptions& options,
                                        const Json& document,
                                        const std::vector<std::string>& texts,
                                        TokenizerReport& report) {
-  const auto bytes = static_cast<int64_t>(bytes_to_unicode().size());
-  const int64_t min_size = bytes + static_cast<int64_t>(layout.first.size());
-  if (options.vocab_size < min_size) {
-    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too small, ", bytes,
-                        " bytes and the special tokens alone need ", min_size, " pieces"));
-  }
   const Json unchanged = sequence_of("normalizers", {});
   const Json& normalizer = document["normalizer"].is_null() ? unchanged : document["normalizer"];
   const WordCounts counts = count_words(

@@ -111,16 +111,6 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
 
 std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& options,
                                                        const std::vector<std::string>& texts) {
-  if (!has_fairseq_form(options, TokenizerTemplate::kMbart)) {
-    throw Error(
-        "tokenizer.type: must be unigram without byte_fallback for mbart: its tokenizer class in "
-        "transformers supports no other");
-  }
-  if (options.normalization != "identity") {
-    throw Error(str_cat("tokenizer.normalization: ", options.normalization,
-                        ", must be identity for mbart: its tokenizer class in transformers has no "
-                        "normalization rules"));
-  }
   return train_fairseq_tokenizer(options, TokenizerTemplate::kMbart, texts);
 }
 
@@ -237,30 +227,59 @@ std::vector<std::string> tokenizer_warnings(const TokenizerOptions& options,
   return warnings;
 }
 
+/// Words need an unknown token, which GPT-2 has not.
+TokenizerTemplate trained_style(const TokenizerOptions& options, TokenizerTemplate style) {
+  return style == TokenizerTemplate::kGpt2 && options.type == TokenizerType::kWordLevel
+             ? TokenizerTemplate::kBosEos
+             : style;
+}
+
 }  // namespace
+
+void check_trainable(const TokenizerOptions& options, TokenizerTemplate given_style) {
+  const auto style = trained_style(options, given_style);
+  const bool is_byte_level = options.type == TokenizerType::kByteLevelBpe;
+  const bool is_mbart = style == TokenizerTemplate::kMbart;
+  if (style == TokenizerTemplate::kGpt2 && !is_byte_level &&
+      options.type != TokenizerType::kCharacters) {
+    throw Error(
+        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
+        "word_level");
+  }
+  if (style == TokenizerTemplate::kQwen2 && !is_byte_level) {
+    throw Error(
+        "tokenizer.type: must be byte_level_bpe for qwen2: its tokenizer class in transformers "
+        "supports no other");
+  }
+  if (is_mbart && !has_fairseq_form(options, style)) {
+    throw Error(
+        "tokenizer.type: must be unigram without byte_fallback for mbart: its tokenizer class in "
+        "transformers supports no other");
+  }
+  if (is_mbart && options.normalization != "identity") {
+    throw Error(str_cat("tokenizer.normalization: ", options.normalization,
+                        ", must be identity for mbart: its tokenizer class in transformers has no "
+                        "normalization rules"));
+  }
+  if (!is_byte_level) {
+    return;
+  }
+  const auto bytes = static_cast<int64_t>(bytes_to_unicode().size());
+  const auto min_size = bytes + static_cast<int64_t>(byte_level_layout(style).first.size());
+  if (options.vocab_size < min_size) {
+    throw Error(str_cat("tokenizer.vocab_size: ", options.vocab_size, " is too small, ", bytes,
+                        " bytes and the special tokens alone need ", min_size, " pieces"));
+  }
+}
 
 std::shared_ptr<const Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                                  TokenizerTemplate given_style,
                                                  uint64_t seed,
                                                  const TextSource& source,
                                                  TokenizerReport& report) {
-  // Words need an unknown token, which GPT-2 has not.
-  const bool has_no_unknown = given_style == TokenizerTemplate::kGpt2;
-  const auto style = has_no_unknown && options.type == TokenizerType::kWordLevel
-                         ? TokenizerTemplate::kBosEos
-                         : given_style;
+  check_trainable(options, given_style);
+  const auto style = trained_style(options, given_style);
   const bool is_sentencepiece = is_trained_by_sentencepiece(options);
-  if (style == TokenizerTemplate::kGpt2 && options.type != TokenizerType::kByteLevelBpe &&
-      options.type != TokenizerType::kCharacters) {
-    throw Error(
-        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
-        "word_level");
-  }
-  if (style == TokenizerTemplate::kQwen2 && options.type != TokenizerType::kByteLevelBpe) {
-    throw Error(
-        "tokenizer.type: must be byte_level_bpe for qwen2: its tokenizer class in transformers "
-        "supports no other");
-  }
   report = {};
   TextSample sample(seed, options.sample_lines, kTrainMostBytes);
   source([&](std::string_view text) {
