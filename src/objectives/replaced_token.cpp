@@ -85,14 +85,10 @@ nn::ForwardContext generator_context(const nn::ForwardContext& context) {
 }
 
 /// The generator's last hidden states of the masked tokens, ready for its output matrix: (M, E).
-/// Undefined if no token is masked.
 at::Tensor generator_features(models::Model& generator,
                               const models::TextInput& input,
                               const data::Batch& batch,
                               const nn::ForwardContext& context) {
-  if (batch.targets.empty()) {
-    return {};
-  }
   return generator.token_features(generator.selected_hidden_states(
       input, generator_context(context), batching::target_rows(batch, context)));
 }
@@ -106,7 +102,7 @@ at::Tensor sample_tokens(models::Model& generator,
                          const Visit& visit) {
   constexpr int64_t kChunkRows = 512;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> sampled;
+  std::vector<at::Tensor> sampled = {at::empty({0}, features.options().dtype(at::kLong))};
   const int64_t rows = features.size(0);
   for (int64_t begin = 0; begin < rows; begin += kChunkRows) {
     const int64_t end = std::min(rows, begin + kChunkRows);
@@ -168,18 +164,15 @@ class ReplacedTokenEvaluation : public RecordEvaluation<ReplacedTokenRecord> {
     const at::NoGradGuard no_grad;
     auto records = make_records(batch);
     const auto masked = batching::input_to_device(batch, context.layout.positions.device());
-    at::Tensor sampled;
-    if (!batch.targets.empty()) {
-      auto& generator = required_generator(model);
-      models::TokenMetrics metrics;
-      sampled = sample_tokens(
-          generator, generator_features(generator, masked, batch, context), uniforms(batch),
-          [&](const at::Tensor& logits, int64_t begin) {
-            const auto first = batch.targets.begin() + begin;
-            metrics.append(models::token_metrics(logits, {first, first + logits.size(0)}));
-          });
-      add_predictions(metrics, batch, records);
-    }
+    auto& generator = required_generator(model);
+    models::TokenMetrics metrics;
+    const auto sampled = sample_tokens(
+        generator, generator_features(generator, masked, batch, context), uniforms(batch),
+        [&](const at::Tensor& logits, int64_t begin) {
+          const auto first = batch.targets.begin() + begin;
+          metrics.append(models::token_metrics(logits, {first, first + logits.size(0)}));
+        });
+    add_predictions(metrics, batch, records);
     const auto corrupted = corrupt_input(masked, batch, sampled);
     add_discriminator_sums(discriminator_logits(model, corrupted.input, context), corrupted.labels,
                            batch, records);
@@ -278,20 +271,18 @@ class ReplacedTokenObjective : public Objective {
     const auto masked = batching::input_to_device(batch, context.layout.positions.device());
     auto& generator = required_generator(model);
     const auto features = generator_features(generator, masked, batch, context);
-    auto loss = at::zeros({}, at::device(masked.ids.device()).dtype(at::kFloat));
-    auto generator_correct = at::zeros({}, at::device(masked.ids.device()).dtype(at::kLong));
-    at::Tensor sampled;
-    if (features.defined()) {
-      const auto targets = kernels::to_device(batch.targets, features.device());
-      loss = kernels::linear_cross_entropy(features, generator.output_weight(),
-                                           generator.output_bias(), targets);
-      sampled = sample_tokens(generator, features, uniforms(batch, context),
-                              [&](const at::Tensor& logits, int64_t begin) {
-                                const auto right = targets.slice(0, begin, begin + logits.size(0));
-                                generator_correct =
-                                    generator_correct + at::eq(logits.argmax(1), right).sum();
-                              });
-    }
+    const auto targets = kernels::to_device(batch.targets, features.device());
+    const auto loss = batch.targets.empty()
+                          ? batching::zero_loss(features)
+                          : kernels::linear_cross_entropy(features, generator.output_weight(),
+                                                          generator.output_bias(), targets);
+    auto generator_correct = at::zeros({}, targets.options());
+    const auto sampled = sample_tokens(
+        generator, features, uniforms(batch, context),
+        [&](const at::Tensor& logits, int64_t begin) {
+          const auto right = targets.slice(0, begin, begin + logits.size(0));
+          generator_correct = generator_correct + at::eq(logits.argmax(1), right).sum();
+        });
     const auto corrupted = corrupt_input(masked, batch, sampled);
     const auto logits = discriminator_logits(model, corrupted.input, context);  // (N)
     const auto discriminator_loss =

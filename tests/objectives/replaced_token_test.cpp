@@ -258,7 +258,8 @@ TEST(ReplacedToken, BatchWithoutMaskedTokensTrainsOnlyTheDiscriminator) {
   batch.target_rows.clear();
   const auto found = replaced_token_losses(*model, batch);
   EXPECT_EQ(found.generator.item<double>(), 0);
-  EXPECT_FALSE(found.generator.requires_grad());
+  // Ranks that share the weights of layers run the same passes, with masked tokens or without.
+  EXPECT_TRUE(found.generator.requires_grad());
   EXPECT_EQ(found.running_sums[kReplaced], 0);
   EXPECT_GT(found.discriminator.item<double>(), 0);
 }

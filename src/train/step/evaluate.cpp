@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -52,25 +53,39 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
                            .batch_sequences = continues ? 1 : 0,
                            .workers = settings.workers,
                            .epochs = 1});
-  const bool is_undivided = settings.is_collective || continues;
+  // How many layers an early exit leaves out depends on the batch.
+  const bool is_undivided =
+      continues || (settings.is_collective && model.options().early_exit.has_value());
   nn::CarriedState carried_state;
+  const auto add = [&](const data::StepBatches& step, objectives::Evaluation& evaluation) {
+    for (const auto& batch : step.micro_batches) {
+      auto context = batching::context_of(batch, settings.inference.device);
+      context.streams = batch.streams;
+      context.carried_state = &carried_state;
+      evaluation.add(model, batch, context);
+      carried_state.commit();
+    }
+  };
   auto evaluation = objective.evaluation();
   auto& group = *settings.group;
   bool is_stopped = false;
   int64_t index = 0;
-  while (const auto step = loader.next()) {
+  std::optional<data::StepBatches> of_another_rank;
+  while (auto step = loader.next()) {
     if (is_undivided || index++ % group.size() == group.rank()) {
-      for (const auto& batch : step->micro_batches) {
-        auto context = batching::context_of(batch, settings.inference.device);
-        context.streams = batch.streams;
-        context.carried_state = &carried_state;
-        evaluation->add(model, batch, context);
-        carried_state.commit();
-      }
+      add(*step, *evaluation);
+    } else {
+      of_another_rank = std::move(step);
     }
     is_stopped = stop_requested();
     if (is_stopped && !settings.is_collective) {
       break;
+    }
+  }
+  // Ranks that fetch weights from each other run the same number of passes.
+  if (const auto rest = index % group.size(); settings.is_collective && rest > 0) {
+    if (group.rank() >= rest) {
+      add(of_another_rank.value(), *objective.evaluation());
     }
   }
   group.barrier("the evaluation", ProcessGroup::MayBeLate::kAll);

@@ -276,9 +276,8 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
     }
     loss.backward();
     loss = loss.detach();
-  } else if (flat_parameters_.shards_weights()) {
-    throw std::runtime_error(
-        "train: a micro-batch has no targets, which train.ranks.shard: all does not support");
+  } else if (flat_parameters_.shards_weights() && totals.targets > 0) {  // of any rank
+    throw std::logic_error("train: other ranks wait for the backward pass of a micro-batch");
   }
   timings_.backward += elapsed_ms();
   add_operation_times(timings_.backward_by_operation);

@@ -106,6 +106,38 @@ TEST_P(ShardedRun, SumsMicroBatches) {
   EXPECT_EQ(metric(work / "sharded", "train/tokens"), metric(work / "plain", "train/tokens"));
 }
 
+// Unknown tokens are not masked, so the first steps have no targets. The evaluation has one batch.
+TEST_P(ShardedRun, ComputesStepsWithoutTargetsAndEvaluationsOfFewBatches) {
+  const test::TemporaryDirectory work;
+  const auto config = write_config(work, "fp32");
+  std::string unknown;
+  for (int line = 0; line < 50; ++line) {
+    unknown += "\u2603\n";
+  }
+  const auto text = test::contents(WEFT_SOURCE_DIR "/data/held_out.txt");
+  test::write(work / "train.txt", unknown + text);
+  test::write(work / "evaluate.txt", text.substr(0, 200));
+  const std::vector<std::string> masked = {"objective.mask_fraction=0.3"};
+  const std::vector<std::string> replaced = {
+      "model={preset: electra-small, dim: 32, layers: 2, embedding_size: 16, feed_forward: {width: "
+      "64}, attention: {heads: 2}, position: {length: 64}}",
+      "objective={type: replaced_token, mask_fraction: 0.3}"};
+  for (const auto& objective : {masked, replaced}) {
+    auto settings = objective;
+    settings.insert(settings.end(),
+                    {"data.train=[{path: " + (work / "train.txt") + "}]",
+                     "data.evaluate=[{path: " + (work / "evaluate.txt") + "}]", "data.pack=none",
+                     "tokenizer.train_on=" + (work / "evaluate.txt"), "tokenizer.vocab_size=200",
+                     "data.shuffle=false", "train.batch_tokens=60"});
+    train(work / "plain", config, 3, settings);
+    settings.push_back("train.ranks.shard=" + GetParam());
+    train(work / "sharded", config, 3, settings);
+    expect_same_run(work / "sharded", work / "plain");
+    fs::remove_all(work / "plain");
+    fs::remove_all(work / "sharded");
+  }
+}
+
 TEST_P(ShardedRun, ResumesOnAnyNumberOfRanks) {
   const test::TemporaryDirectory work;
   const auto config = write_config(work, "fp32");
