@@ -12,8 +12,6 @@ namespace weft::inference {
 
 namespace {
 
-constexpr int64_t kSourceAttention = 0;  // layer of the recorder
-
 nn::ForwardContext context_of_one(int64_t tokens, const at::Device& device) {
   nn::ForwardContext context;
   context.layout = kernels::Layout::from_offsets({0, tokens}, device);
@@ -53,21 +51,21 @@ Alignment align(models::Model& model,
   const nn::EncoderStates encoder_states{
       .states = model.encode({.ids = kernels::to_device(source, device), .patches = {}}, reading),
       .layout = reading.layout};
-  nn::AttentionRecorder recorder({kSourceAttention});
+  constexpr int64_t kRecurrentLayer = 0;  // of the recorder
+  const auto& options = model.options();
+  nn::AttentionRecorder recorder({kRecurrentLayer, options.layers + options.decoder.layers - 1});
   auto writing = context_of_one(static_cast<int64_t>(read.size()), device);
   writing.encoder_states = &encoder_states;
   writing.attention_recorder = &recorder;
   model.hidden({.ids = kernels::to_device(read, device)}, writing);
-  const auto found = recorder.layers().find(kSourceAttention);
-  if (found == recorder.layers().end() ||
-      found->second.front().size(-1) != static_cast<int64_t>(source.size())) {
-    throw UserError(models::architecture_of(model.options()) +
-                    ": has no alignments: its decoder does not record its attention to the source");
+  if (recorder.cross_layers().empty()) {
+    throw UserError(models::architecture_of(options) +
+                    ": has no alignments, as its decoder has no attention to the source");
   }
   const auto rows = static_cast<int64_t>(target.size());
-  const auto& weights = found->second.front();  // (1, L', S)
-  result.weights =
-      weights[0].narrow(0, weights.size(1) - rows, rows).to(at::kCPU, at::kFloat).contiguous();
+  const auto& last = recorder.cross_layers().rbegin()->second.front();  // (H, L', S)
+  const auto weights = last.to(at::kCPU, at::kFloat).mean(0);
+  result.weights = weights.narrow(0, weights.size(0) - rows, rows).contiguous();
   return result;
 }
 

@@ -21,8 +21,9 @@ struct Alignment {
   std::vector<int64_t> hard() const;
 };
 
-/// The alignment of a target that the decoder reads after `start`, its first tokens. Throws
-/// UserError for a model whose decoder records no attention to the source.
+/// The alignment of a target that the decoder reads after `start`, its first tokens: the weights of
+/// the last layer, of a Transformer the mean of its heads. Throws UserError for a model without
+/// attention to the source.
 Alignment align(models::Model& model,
                 const data::Tokenizer& tokenizer,
                 const models::Tokens& source,

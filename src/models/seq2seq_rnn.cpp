@@ -327,7 +327,7 @@ at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& 
   }
   auto* const recorder = context.attention_recorder;
   if (recorder != nullptr && attention_ != nullptr && recorder->records(kAttentionLayer)) {
-    recorder->add(kAttentionLayer, recorded_weights(weights, steps, context));
+    recorder->add_cross(kAttentionLayer, recorded_weights(weights, steps, context));
   }
   const auto features =
       kernels::permuted_rows(read_out(at::cat(inputs)), steps.places, steps.tokens);

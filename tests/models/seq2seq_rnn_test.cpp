@@ -174,10 +174,10 @@ TEST_P(Seq2SeqRnns, RecordAlignments) {
   nn::AttentionRecorder recorder({0});
   features_of(*model, {}, &recorder);
   if (!model->options().seq2seq_rnn.score) {
-    EXPECT_TRUE(recorder.layers().empty());
+    EXPECT_TRUE(recorder.cross_layers().empty());
     return;
   }
-  const auto& weights = recorder.layers().at(0);
+  const auto& weights = recorder.cross_layers().at(0);
   ASSERT_EQ(weights.size(), 3U);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto pair = Pairs().alone(i);
@@ -286,7 +286,7 @@ TEST(Seq2SeqRnn, WithZeroScoresTheContextIsTheMean) {
   }
   nn::AttentionRecorder recorder({0});
   features_of(*model, {}, &recorder);
-  for (const auto& weights : recorder.layers().at(0)) {
+  for (const auto& weights : recorder.cross_layers().at(0)) {
     EXPECT_TRUE(test::near(weights, at::full_like(weights, 1.0 / weights.size(2)), 1e-6));
   }
 }

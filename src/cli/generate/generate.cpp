@@ -306,10 +306,11 @@ void declare_generate(Arguments& arguments) {
       .flag("stream", "Write the text of a single prompt while it is generated");
   declare_generation(arguments, HelpLevel::kHelp);
   arguments.group("Encoder-decoders", HelpLevel::kHelpAll)
-      .flag("alignments",
-            "Add the attention of each new token to the source: the tokens of \"source\" and "
-            "\"target\", a row of \"weights\" for each target token, and in \"hard\" the index of "
-            "the largest weight");
+      .flag(
+          "alignments",
+          "Add the attention of each new token to the source, in the last layer (of a Transformer "
+          "the mean of its heads): the tokens of \"source\" and \"target\", a row of \"weights\" "
+          "for each target token, and in \"hard\" the index of the largest weight");
   declare_inference(arguments);
 }
 

@@ -123,7 +123,7 @@ void add_text_attention(const ReportInput& input, const LoadedRun& run, Page& pa
   for (const auto& example :
        short_examples(*input.dataset(), input.options.examples, kLongestAttended)) {
     const auto batch = batch_of(example);
-    auto [layers, to_encoder] = recorded_attention(run, batch);
+    const auto [layers, to_encoder] = recorded_attention(run, batch);
     const auto tokens = shown_tokens(run.tokenizer->target(), batch.ids);
     const auto title = text_of(batch.source_ids.empty() ? run.tokenizer->target() : *run.tokenizer,
                                batch.source_ids.empty() ? batch.ids : batch.source_ids);
@@ -132,9 +132,6 @@ void add_text_attention(const ReportInput& input, const LoadedRun& run, Page& pa
       continue;
     }
     const auto source = shown_tokens(*run.tokenizer, batch.source_ids);
-    if (!has_self_attention) {
-      std::swap(layers, to_encoder);  // an RNN attends to its encoder only
-    }
     // A decoder's layers are numbered after those of its encoder.
     const auto first = layers.lower_bound(run.model->options().layers);
     encoder.add(title, source, source, Layers(layers.begin(), first));

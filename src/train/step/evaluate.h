@@ -27,7 +27,7 @@ struct EvaluationSettings {
   /// Evaluate these rows of the training data, as the run recorded them, instead of files.
   std::optional<data::SplitPart> split = std::nullopt;
   ProcessGroup* group = &single_process();  // whose ranks each evaluate a part
-  bool is_collective = false;  // ranks fetch the weights of layers from each other
+  bool is_collective = false;               // ranks fetch the weights of layers from each other
 };
 
 /// Metric values by name, as in objectives::Evaluation: eval_loss, ...

@@ -13,7 +13,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kAlignmentConfig = R"(
-model: {type: seq2seq_rnn, dim: 8, recurrent: {width: 8}, dropout: 0}
+model: MODEL
 tokenizer: {type: word_level, min_frequency: 1}
 data: {train: [{path: WORK/pairs.tsv}], cache_dir: WORK/cache}
 objective: {type: seq2seq}
@@ -26,11 +26,18 @@ train:
 run: {directory: WORK/run, seed: 3}
 )";
 
-class Alignments : public ::testing::Test {
+constexpr const char* kRnn = "{type: seq2seq_rnn, dim: 8, recurrent: {width: 8}, dropout: 0}";
+constexpr const char* kTransformer =
+    "{preset: transformer-base, dim: 8, layers: 2, attention: {heads: 2}, feed_forward: {width: "
+    "8}, "
+    "position: {length: 32}}";
+
+class Alignments : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     test::write(work_ / "pairs.tsv", "source\ttarget\na b c\tx y\nb c\ty z\nc\tz\n");
-    test::write(work_ / "run.yaml", test::filled(kAlignmentConfig, "WORK", work_.path()));
+    const auto config = test::filled(kAlignmentConfig, "MODEL", GetParam());
+    test::write(work_ / "run.yaml", test::filled(config, "WORK", work_.path()));
     const auto done = test::weft({"train", work_ / "run.yaml"});
     ASSERT_EQ(done.status, 0) << done.err;
   }
@@ -38,7 +45,7 @@ class Alignments : public ::testing::Test {
   test::TemporaryDirectory work_;
 };
 
-TEST_F(Alignments, AreARowOfWeightsForEachNewToken) {
+TEST_P(Alignments, AreARowOfWeightsForEachNewToken) {
   for (const std::string beams : {"1", "3"}) {
     const auto done = test::weft({"generate", work_ / "run", "--prompt", "b c a", "--alignments",
                                   "--ids", "--max-new", "6", "--beams", beams, "--threads", "1"});
@@ -63,7 +70,7 @@ TEST_F(Alignments, AreARowOfWeightsForEachNewToken) {
   }
 }
 
-TEST_F(Alignments, AreOnlyInJsonLines) {
+TEST_P(Alignments, AreOnlyInJsonLines) {
   for (const std::string flag : {"--plain", "--stream"}) {
     const auto done =
         test::weft({"generate", work_ / "run", "--prompt", "a", "--alignments", flag});
@@ -71,6 +78,8 @@ TEST_F(Alignments, AreOnlyInJsonLines) {
     EXPECT_NE(done.err.find("--alignments"), std::string::npos) << done.err;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, Alignments, ::testing::Values(kRnn, kTransformer));
 
 TEST(AlignmentsOfADecoder, DoNotExist) {
   const test::TinyDecoder decoder;
