@@ -221,6 +221,19 @@ TEST(Predict, BlankLinesAreSkippedAndCounted) {
   EXPECT_NE(done.err.find("gaps.tsv: 2 blank lines were ignored"), std::string::npos) << done.err;
 }
 
+TEST(Predict, TakesTheColumnOfTheTrainingData) {
+  const auto model = classes().path("named");
+  std::filesystem::copy(std::filesystem::canonical(classes().model() + "/last"), model,
+                        std::filesystem::copy_options::recursive);
+  const auto config = test::contents(model + "/weft.yaml");
+  test::write(model + "/weft.yaml", test::filled(test::filled(config, "text: null", "text: body"),
+                                                 "text_pair: null", "text_pair: more"));
+  test::write(classes().path("body.csv"), "text,body\npoor song,fine film\n");
+  const auto done = test::weft({"predict", model, "--input", classes().path("body.csv")});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(test::json_lines<OrderedJson>(done.out).at(0)["label"], "good");
+}
+
 TEST(Predict, TakesNamedColumnsAndReportsMissingOnes) {
   test::write(classes().path("ask.csv"), "body,more\nfine film,play\n");
   const auto ask = [&](std::vector<std::string> more, const std::string& name) {

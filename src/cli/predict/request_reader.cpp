@@ -13,6 +13,8 @@
 #include "formats/json.h"
 #include "formats/line_reader.h"
 #include "formats/table_reader.h"
+#include "models/directory.h"
+#include "train/step/evaluate_directory.h"
 
 namespace weft::cli {
 namespace {
@@ -214,11 +216,13 @@ std::unique_ptr<InputReader> input_of_images(const std::vector<std::string>& pat
 
 void declare_columns(Arguments& arguments, bool are_pairs) {
   arguments.value("text-column", "NAME",
-                  "Column (key) with the text (default: text, sentence1 or sentence)");
+                  "Column (key) with the text (default: in tables that of the training data, else "
+                  "text, sentence1 or sentence)");
   if (are_pairs) {
     arguments.value(
         "text-pair-column", "NAME",
-        "Column (key) with the second text (default: text_pair or sentence2, if present)");
+        "Column (key) with the second text (default: in tables that of the training data, else "
+        "text_pair or sentence2, if present)");
   }
 }
 
@@ -235,6 +239,17 @@ RequestColumns read_columns(const Arguments& arguments,
   const auto there = input.table_columns();
   if (there.empty()) {
     return columns;
+  }
+  const auto trained =
+      train::trained_text_columns(models::model_directory(arguments.positional().front()));
+  const auto is_there = [&](const auto& name) {
+    return name && formats::find_column(*name, there);
+  };
+  if (!columns.text && is_there(trained.text)) {
+    columns.text = trained.text;
+    if (!columns.text_pair && is_there(trained.text_pair)) {
+      columns.text_pair = trained.text_pair;
+    }
   }
   const auto path = arguments.get("input");
   const auto& usual = data::default_text_columns();

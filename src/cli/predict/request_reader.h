@@ -64,8 +64,9 @@ struct RequestColumns {
   bool is_of_table = false;  // the columns were looked up in the header
 };
 
-/// The columns that options name, else `text`; those of a table are looked up. Throws data::Error
-/// if it does not have them.
+/// The columns that options name, else `text`; those of a table are looked up, and are by default
+/// those of the training data of the model, the command's first argument. Throws data::Error if it
+/// does not have them.
 RequestColumns read_columns(const Arguments& arguments,
                             const InputReader& input,
                             const std::optional<std::string>& text = std::nullopt);

@@ -289,6 +289,15 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
   return result;
 }
 
+TextColumns trained_text_columns(const std::string& directory) {
+  const auto item = configured_columns(written_config(directory), {"text", "text_pair"});
+  const auto named = [&](const std::string& key) {
+    const auto name = item.value(key, "null");
+    return name == "null" ? std::nullopt : std::optional(name);
+  };
+  return {.text = named("text"), .text_pair = named("text_pair")};
+}
+
 bool was_trained_on_pairs(const std::string& directory) {
   const auto item = configured_columns(written_config(directory), {"path", "text_pair"});
   const auto path = item.value("path", "");

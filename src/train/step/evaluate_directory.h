@@ -37,6 +37,13 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
                                                 const EvaluationSettings& settings,
                                                 const std::vector<std::string>& overrides = {});
 
+/// Columns of the training data of a model directory, as its weft.yaml names them.
+struct TextColumns {
+  std::optional<std::string> text;
+  std::optional<std::string> text_pair;
+};
+TextColumns trained_text_columns(const std::string& directory);
+
 /// Whether the training data of the model directory had two texts per row, by its weft.yaml and
 /// the columns of its file, if that still exists.
 bool was_trained_on_pairs(const std::string& directory);
