@@ -53,6 +53,10 @@ void append_as(const std::vector<int32_t>& ids, std::string& bytes) {
 
 }  // namespace
 
+std::string store_path(const DataOptions& options, uint64_t key) {
+  return str_cat(cache_directory(options), "/", to_hex(key), kEnding);
+}
+
 CachedStore cached_store(const DataOptions& options,
                          uint32_t width,
                          uint64_t key,
@@ -60,7 +64,7 @@ CachedStore cached_store(const DataOptions& options,
                          std::vector<std::string>& remarks) {
   const auto directory = cache_directory(options);
   make_directories(directory);
-  const auto path = str_cat(directory, "/", to_hex(key), kEnding);
+  const auto path = store_path(options, key);
   CachedStore found;
   if (std::filesystem::exists(path)) {
     try {

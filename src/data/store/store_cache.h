@@ -17,6 +17,9 @@ struct CachedStore {
   StoreFooter footer;
 };
 
+/// Where the store with that key is, or will be.
+std::string store_path(const DataOptions& options, uint64_t key);
+
 /// Opens the store with that key in the cache. If there is none, or a damaged one (reported in
 /// `remarks`), `build` writes it to the path it is given. Throws FileError, and anything `build`
 /// throws.

@@ -9,8 +9,10 @@
 #include "base/string_util.h"
 #include "data/error.h"
 #include "data/store/store_cache.h"
+#include "data/store/store_parts.h"
 #include "data/store/tokenize.h"
 #include "data/text/text_source.h"
+#include "formats/error.h"
 #include "formats/table_reader.h"
 
 namespace weft::data {
@@ -40,6 +42,27 @@ uint64_t store_key_of(const DataItem& item,
   return digest(facts);
 }
 
+/// Builds the store from the parts that several processes have tokenised; false if there are none,
+/// or damaged ones.
+bool build_from_parts(const std::string& path, uint32_t width, uint64_t key) {
+  try {
+    auto parts = StoreParts::find(path);
+    if (!parts) {
+      return false;
+    }
+    StoreWriter writer(path, width, key);
+    for (StoreChunk chunk; parts->next(chunk);) {
+      throw_if_stopped("building the token store");
+      writer.add(chunk);
+    }
+    writer.finish(parts->line_splits());
+    parts->remove();
+  } catch (const formats::Error&) {
+    return false;
+  }
+  return true;
+}
+
 void build(const std::string& path,
            const DataItem& item,
            const DataOptions& options,
@@ -47,6 +70,9 @@ void build(const std::string& path,
            uint32_t width,
            uint64_t key,
            const ProgressVisitor& progress) {
+  if (build_from_parts(path, width, key)) {
+    return;
+  }
   StoreWriter writer(path, width, key);
   TokenizedTextStream texts(item, options, tokenizer, width);
   auto last_shown = std::chrono::steady_clock::now() - kStoreProgressPeriod;
@@ -110,6 +136,27 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& given,
     }
   }
   return found.store;
+}
+
+void write_store_part(const DataItem& given,
+                      const DataOptions& options,
+                      const Tokenizer& tokenizer,
+                      const StoreShare& share) {
+  const DataItem item = with_text_files(given);
+  const auto path = store_path(options, store_key_of(item, options, tokenizer));
+  if (std::filesystem::exists(path)) {
+    return;
+  }
+  make_directories(cache_directory(options));
+  StorePartWriter writer(path, share);
+  TokenizedTextStream texts(item, options, tokenizer, token_width(tokenizer), share);
+  int64_t block = 0;
+  for (StoreChunk chunk; texts.next(chunk); ++block) {
+    if (share.has(block)) {
+      writer.add(chunk);
+    }
+  }
+  writer.finish(block, texts.line_splits());
 }
 
 std::string cache_directory(const DataOptions& options) {

@@ -47,6 +47,22 @@ std::shared_ptr<const TokenStore> open_token_store(const DataItem& item,
                                                    const ProgressVisitor& progress,
                                                    std::vector<std::string>& remarks);
 
+/// Of the blocks of a text, those that one of several processes tokenises.
+struct StoreShare {
+  int64_t index = 0;
+  int64_t count = 1;
+
+  bool has(int64_t block) const { return block % count == index; }
+};
+
+/// Tokenises one share of the texts of an item and leaves it in the cache, from which
+/// open_token_store builds the store if those of all shares are there. Does nothing if the store is
+/// there. Throws like open_token_store.
+void write_store_part(const DataItem& item,
+                      const DataOptions& options,
+                      const Tokenizer& tokenizer,
+                      const StoreShare& share);
+
 /// `data.cache_dir`, else $WEFT_CACHE, else $XDG_CACHE_HOME/weft, else ~/.cache/weft.
 std::string cache_directory(const DataOptions& options);
 

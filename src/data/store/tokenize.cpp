@@ -25,8 +25,13 @@ constexpr std::chrono::milliseconds kStopPeriod{50};
 TokenizedTextStream::TokenizedTextStream(const DataItem& item,
                                          const DataOptions& options,
                                          const Tokenizer& tokenizer,
-                                         uint32_t width)
-    : tokenizer_(tokenizer), boundary_(options.sentence), width_(width), reader_(item, options) {
+                                         uint32_t width,
+                                         const StoreShare& share)
+    : tokenizer_(tokenizer),
+      boundary_(options.sentence),
+      width_(width),
+      share_(share),
+      reader_(item, options) {
   const int threads = available_cores();
   window_ = 2 * threads + 2;
   try {
@@ -103,7 +108,7 @@ void TokenizedTextStream::work() {
       result.file = std::move(block.file);
       result.fraction_read = block.fraction_read;
       try {
-        result.chunk = tokenize(block);
+        result.chunk = share_.has(number) ? tokenize(block) : StoreChunk();
       } catch (...) {
         result.failure = std::current_exception();
       }

@@ -22,11 +22,12 @@ namespace weft::data {
 /// blocks ahead of the consumer.
 class TokenizedTextStream {
  public:
-  /// `width`: bytes per token, 2 or 4.
+  /// `width`: bytes per token, 2 or 4. Chunks of blocks that `share` does not have are empty.
   TokenizedTextStream(const DataItem& item,
                       const DataOptions& options,
                       const Tokenizer& tokenizer,
-                      uint32_t width);
+                      uint32_t width,
+                      const StoreShare& share = {});
   TokenizedTextStream(const TokenizedTextStream&) = delete;
   TokenizedTextStream& operator=(const TokenizedTextStream&) = delete;
   ~TokenizedTextStream();
@@ -62,6 +63,7 @@ class TokenizedTextStream {
   const Tokenizer& tokenizer_;
   SentenceBoundary boundary_;
   uint32_t width_;
+  StoreShare share_;
   std::string file_;
   double fraction_read_ = 0;
   int64_t line_splits_ = 0;

@@ -67,6 +67,7 @@ int ProcessGroup::rank() const { return group_->rank(); }
 int ProcessGroup::size() const { return group_->size(); }
 
 int ProcessGroup::local_size() const { return group_->environment.local_world_size; }
+int ProcessGroup::local_rank() const { return group_->environment.local_rank; }
 
 double ProcessGroup::waited_seconds() const { return group_->waited_seconds; }
 
@@ -80,10 +81,9 @@ std::unique_ptr<ProcessGroup> ProcessGroup::part(const std::string& name, int in
 }
 
 void ProcessGroup::divide_by_machine() {
-  const int local_rank = group_->environment.local_rank;
   const int local_ranks = local_size();
   const auto place = [&](int index) { return str_cat(index, " of ", local_ranks); };
-  const auto places = gather(place(local_rank));
+  const auto places = gather(place(local_rank()));
   bool is_regular = size() % local_ranks == 0;
   for (int other = 0; other < size(); ++other) {
     is_regular &= places[static_cast<std::size_t>(other)] == place(other % local_ranks);
@@ -95,8 +95,9 @@ void ProcessGroup::divide_by_machine() {
   }
   if (group_->shard_group == nullptr && size() > local_ranks) {
     const int machine = rank() / local_ranks;
-    group_->shard_group = part(str_cat("machine ", machine), local_rank, local_ranks);
-    group_->replica_group = part(str_cat("replicas ", local_rank), machine, size() / local_ranks);
+    group_->shard_group = part(str_cat("machine ", machine), local_rank(), local_ranks);
+    group_->replica_group = part(str_cat("replicas ", local_rank()), machine, size() / local_ranks);
+    barrier("the connections between machines");  // a rank may leave as soon as it is connected
   }
 }
 

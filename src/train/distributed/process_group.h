@@ -47,6 +47,7 @@ class ProcessGroup {
   int rank() const;
   int size() const;
   int local_size() const;  // ranks on this machine
+  int local_rank() const;  // among them
   bool is_main() const { return rank() == 0; }
 
   /// Puts the ranks of each machine into a group of their own. A collective. Throws UserError

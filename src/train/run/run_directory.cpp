@@ -53,7 +53,7 @@ void check_writable(const std::string& directory) {
     throw UserError(str_cat("'", directory, "': ", nearest.string(), " is not writable (",
                             std::strerror(errno), "): choose another directory"));
   }
-  fs::remove(probe, ignored);
+  ::rmdir(probe.c_str());
 }
 
 RunDirectory::RunDirectory(std::string path, RunAccess access)

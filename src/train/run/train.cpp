@@ -17,6 +17,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
+#include "train/run/rank_preparation.h"
 #include "train/run/ranks.h"
 #include "train/run/run_directory.h"
 #include "train/step/out_of_memory.h"
@@ -212,10 +213,8 @@ void train_from(const RunConfig& config,
       config.train.precision, from ? std::optional(from->state.precision) : std::nullopt,
       config.model, device);
   set_determinism(config.run.deterministic, device, precision.type, threads);
-  // The main rank builds what is stored on disk; the others then read it.
-  auto components = group.main_first("the preparation of the data on rank 0", [&] {
-    return prepare_run(config, from ? std::optional(from->directory) : std::nullopt, device);
-  });
+  auto components =
+      prepare_on_ranks(config, from ? std::optional(from->directory) : std::nullopt, device, group);
   const auto weights = digest_of_weights(*components.model);
   Trainer trainer(config, directory, components,
                   {.device = device,

@@ -278,11 +278,12 @@ objectives::Datasets prepare_data(const RunConfig& config,
 
 RunComponents prepare_run(const RunConfig& whole_config,
                           const std::optional<std::string>& checkpoint,
-                          const c10::Device& device) {
+                          const c10::Device& device,
+                          std::shared_ptr<const data::Tokenizer> tokenizer) {
   const auto config = select_rows(whole_config).config;
   RunComponents components;
   components.objective = config.objective;
-  components.tokenizer = prepare_tokenizer(config, checkpoint);
+  components.tokenizer = tokenizer ? std::move(tokenizer) : prepare_tokenizer(config, checkpoint);
   auto options = complete_options(config, *components.tokenizer);
   components.data = prepare_data(config, options, components.tokenizer);
   log::info(str_cat("[data] ", with_commas(components.data.train->size(0)), " items per epoch"));

@@ -41,10 +41,12 @@ SelectedConfig select_rows(const RunConfig& config,
                            const std::optional<data::SplitRecord>& recorded = {});
 
 /// Prepares tokenizer, data and model of a run, and logs what was loaded. `checkpoint`: the one to
-/// resume from, whose tokenizer and weights are used. Throws UserError, Stopped.
+/// resume from, whose tokenizer and weights are used. `tokenizer`: if it was prepared before.
+/// Throws UserError, Stopped.
 RunComponents prepare_run(const RunConfig& config,
                           const std::optional<std::string>& checkpoint,
-                          const c10::Device& device);
+                          const c10::Device& device,
+                          std::shared_ptr<const data::Tokenizer> tokenizer = nullptr);
 
 /// Prepares the tokenizer only.
 std::shared_ptr<const data::Tokenizer> prepare_tokenizer(

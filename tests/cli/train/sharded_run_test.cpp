@@ -58,7 +58,8 @@ TEST_P(ShardedRun, HasTheSameBitsIfMachinesDivideACopyEach) {
   for (const auto& setting : settings) {
     options.insert(options.end(), {"--set", setting});
   }
-  options.insert(options.end(), {"--set", "train.ranks.shard_group=machine"});
+  options.insert(options.end(), {"--set", "train.ranks.shard_group=machine", "--set",
+                                 "data.cache_dir=" + (work / "cache-of-machines")});
   const test::TemporaryDirectory streams[2];
   std::vector<pid_t> machines;
   for (const int machine : {0, 1}) {
@@ -73,6 +74,9 @@ TEST_P(ShardedRun, HasTheSameBitsIfMachinesDivideACopyEach) {
     EXPECT_EQ(done.status, 0) << done.err;
   }
   expect_same_run(work / "machines", work / "plain");
+  for (const auto& file : fs::directory_iterator(work / "cache-of-machines")) {
+    EXPECT_EQ(file.path().extension(), ".tokens") << "a part of the text that was not used";
+  }
 }
 
 TEST_P(ShardedRun, TrainsAdaptersOfAFrozenModel) {
