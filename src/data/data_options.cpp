@@ -135,7 +135,7 @@ void check_table_keys(const config::Section& section, const DataItem& item) {
   }
 }
 
-/// Tables without a header, or that are no tables, have no columns to check.
+/// Reports a table whose columns cannot be read, such as an empty file.
 void check_headers(const config::Section& section, const DataItem& item) {
   for (const auto& file : item.files) {
     const auto kind = formats::table_kind(file);

@@ -11,7 +11,7 @@
 
 namespace weft::data {
 
-/// Writes the chunks of one share to a file beside the store that they are for.
+/// Writes the chunks of one share to a file beside the store that they are for. Throws FileError.
 class StorePartWriter {
  public:
   StorePartWriter(const std::string& store, const StoreShare& share);

@@ -198,11 +198,27 @@ TEST(ByteLevelErrors, SayHowManyPiecesThereCanBe) {
   const auto most =
       train_byte_level_training(plain_lines(), byte_level(50000), TokenizerTemplate::kRoberta);
   EXPECT_LT(most->size(), 50000);
-  EXPECT_EQ(
-      test::message_of<Error>(
-          [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kGpt2); }),
-      "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
-      "word_level");
+  EXPECT_EQ(test::message_of<Error>(
+                [&] { train_byte_level_training(plain_lines(), {}, TokenizerTemplate::kQwen2); }),
+            "tokenizer.type: must be byte_level_bpe for qwen2: its tokenizer class in transformers "
+            "supports no other");
+}
+
+TEST(GptTraining, PiecesOfOtherTypesHaveAnUnknownToken) {
+  for (const auto type :
+       {TokenizerType::kWordPiece, TokenizerType::kBpe, TokenizerType::kUnigram}) {
+    const auto trained = train_byte_level_training(plain_lines(), {.type = type, .vocab_size = 300},
+                                                   TokenizerTemplate::kGpt2);
+    const auto ids = trained->special_token_ids();
+    EXPECT_EQ((std::vector<int32_t>{ids.unk, ids.cls, ids.sep}), (std::vector<int32_t>{0, 1, 2}));
+    const test::Folder folder;
+    trained->save(folder.path(), 128);
+    const auto loaded = load_tokenizer(folder.path());
+    EXPECT_EQ(loaded->fingerprint(), trained->fingerprint());
+    std::vector<int32_t> found;
+    loaded->encode(plain_lines().front(), found);
+    EXPECT_FALSE(found.empty());
+  }
 }
 
 TEST(XlmRobertaTraining, HasFairseqsIds) {

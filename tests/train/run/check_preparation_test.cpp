@@ -113,10 +113,11 @@ const std::vector<Mistake>& mistakes() {
        "tokenizer.vocab_size",
        "too small"},
       {kRunning,
-       {"model={preset: gpt-mini, dim: 32, attention: {heads: 4}}", "objective.type=causal",
-        "tokenizer.type=wordpiece"},
+       {"model={type: qwen2, dim: 32, layers: 2, attention: {heads: 4, key_value_heads: 2}, "
+        "feed_forward: {width: 64}, position: {length: 64}}",
+        "objective.type=causal", "tokenizer.type=wordpiece"},
        "tokenizer.type",
-       "GPT-2"},
+       "qwen2"},
   };
   return kAll;
 }

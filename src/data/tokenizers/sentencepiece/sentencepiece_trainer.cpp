@@ -71,13 +71,15 @@ Arguments arguments_of(const TokenizerOptions& options,
       {"num_threads", kThreads},
       {"minloglevel", "3"},
       {"pad_id", token_position(layout.pad)},
-      {"pad_piece", layout.pad},
       {"unk_id", token_position(layout.unk)},
       {"unk_piece", layout.unk},
       {"bos_id", token_position(layout.cls)},
       {"eos_id", token_position(layout.sep)},
       {"eos_piece", layout.sep},
   };
+  if (!layout.pad.empty()) {
+    arguments["pad_piece"] = layout.pad;
+  }
   if (!layout.cls.empty()) {
     arguments["bos_piece"] = layout.cls;
   }

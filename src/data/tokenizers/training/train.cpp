@@ -109,11 +109,6 @@ std::shared_ptr<const Tokenizer> train_fairseq_tokenizer(const TokenizerOptions&
   return std::make_shared<Pipeline>(std::move(parts));
 }
 
-std::shared_ptr<const Tokenizer> train_mbart_tokenizer(const TokenizerOptions& options,
-                                                       const std::vector<std::string>& texts) {
-  return train_fairseq_tokenizer(options, TokenizerTemplate::kMbart, texts);
-}
-
 std::shared_ptr<const Tokenizer> train_sentencepiece_tokenizer(
     const TokenizerOptions& options,
     TokenizerTemplate style,
@@ -137,7 +132,7 @@ std::shared_ptr<const Tokenizer> train_on_texts(const TokenizerOptions& options,
                                                 const std::vector<std::string>& texts,
                                                 TokenizerReport& report) {
   if (style == TokenizerTemplate::kMbart) {
-    return train_mbart_tokenizer(options, texts);
+    return train_fairseq_tokenizer(options, style, texts);
   }
   switch (options.type) {
     case TokenizerType::kWordPiece:
@@ -227,11 +222,11 @@ std::vector<std::string> tokenizer_warnings(const TokenizerOptions& options,
   return warnings;
 }
 
-/// Words need an unknown token, which GPT-2 has not.
+/// Pieces that are not bytes or characters need an unknown token, which GPT-2 has not.
 TokenizerTemplate trained_style(const TokenizerOptions& options, TokenizerTemplate style) {
-  return style == TokenizerTemplate::kGpt2 && options.type == TokenizerType::kWordLevel
-             ? TokenizerTemplate::kBosEos
-             : style;
+  const bool has_unknown =
+      options.type != TokenizerType::kByteLevelBpe && options.type != TokenizerType::kCharacters;
+  return style == TokenizerTemplate::kGpt2 && has_unknown ? TokenizerTemplate::kBosEos : style;
 }
 
 }  // namespace
@@ -240,12 +235,6 @@ void check_trainable(const TokenizerOptions& options, TokenizerTemplate given_st
   const auto style = trained_style(options, given_style);
   const bool is_byte_level = options.type == TokenizerType::kByteLevelBpe;
   const bool is_mbart = style == TokenizerTemplate::kMbart;
-  if (style == TokenizerTemplate::kGpt2 && !is_byte_level &&
-      options.type != TokenizerType::kCharacters) {
-    throw Error(
-        "tokenizer.type: the GPT-2 special token works only with byte_level_bpe, characters and "
-        "word_level");
-  }
   if (style == TokenizerTemplate::kQwen2 && !is_byte_level) {
     throw Error(
         "tokenizer.type: must be byte_level_bpe for qwen2: its tokenizer class in transformers "
