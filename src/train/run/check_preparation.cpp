@@ -160,21 +160,17 @@ void check_warmup(const config::Section& root,
   });
 }
 
-/// Reports mistakes in the data. Returns the labels; nullopt: the data are wrong.
-std::optional<std::vector<std::string>> check_data(
+/// Reports mistakes in the data. Returns the tables, of texts only their labels; nullopt: the data
+/// are wrong.
+std::optional<objectives::Datasets> check_data(
     const config::Section& root,
     const RunConfig& config,
     const models::ModelOptions& options,
-    const std::shared_ptr<const data::Tokenizer>& tokenizer,
-    bool is_train_valid) {
+    const std::shared_ptr<const data::Tokenizer>& tokenizer) {
   const bool has_pairs = config.objective->reads_pairs(config.data, options);
   if (!has_pairs && !config.objective->traits(options).reads_raw_text) {
     try {
-      const auto data = read_tables(root, config, options, tokenizer);
-      if (is_train_valid) {
-        check_warmup(root, config, data, tokenizer != nullptr);
-      }
-      return data.labels;
+      return read_tables(root, config, options, tokenizer);
     } catch (const UserError& error) {
       root.report_at(key_of_item(config.data, error.what()), error.what());
       return std::nullopt;
@@ -182,8 +178,12 @@ std::optional<std::vector<std::string>> check_data(
   }
   check_part(root, "data.train", [&] { check_texts(config.data.train, config, options); });
   check_part(root, "data.evaluate", [&] { check_texts(config.data.evaluate, config, options); });
-  const bool is_readable = root.is_valid("data.train") && root.is_valid("data.evaluate");
-  return is_readable ? std::optional(options.labels) : std::nullopt;
+  if (!root.is_valid("data.train") || !root.is_valid("data.evaluate")) {
+    return std::nullopt;
+  }
+  objectives::Datasets texts;
+  texts.labels = options.labels;
+  return texts;
 }
 
 /// The metrics of an evaluation are known only after one, so a small model evaluates a made-up
@@ -262,10 +262,16 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
     });
   }
   auto options = options_of_run(config);
-  const auto labels = check_data(root, config, options, tokenizer, is_train_valid);
-  if (labels && sized && root.is_valid("model") && root.is_valid("train.best_by") &&
-      is_train_valid && has_metric_of_evaluation(config)) {
-    sized->labels = labels->empty() ? sized->labels : *labels;
+  const auto data = check_data(root, config, options, tokenizer);
+  if (!data || !is_train_valid) {
+    return;
+  }
+  if (data->train) {
+    check_warmup(root, config, *data, tokenizer != nullptr);
+  }
+  if (sized && root.is_valid("model") && root.is_valid("train.best_by") &&
+      has_metric_of_evaluation(config)) {
+    sized->labels = data->labels.empty() ? sized->labels : data->labels;
     check_best_by(root, config, *std::move(sized));
   }
 }

@@ -83,10 +83,9 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
     }
   }
   // Ranks that fetch weights from each other run the same number of passes.
-  if (const auto rest = index % group.size(); settings.is_collective && rest > 0) {
-    if (group.rank() >= rest) {
-      add(of_another_rank.value(), *objective.evaluation());
-    }
+  const auto rest = index % group.size();
+  if (settings.is_collective && rest > 0 && group.rank() >= rest) {
+    add(of_another_rank.value(), *objective.evaluation());
   }
   group.barrier("the evaluation", ProcessGroup::MayBeLate::kAll);
   if (group.any(is_stopped)) {
