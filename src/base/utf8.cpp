@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstring>
+
 namespace weft::utf8 {
 
 namespace {
@@ -62,6 +64,15 @@ Step step(std::string_view text, std::size_t& at) {
 std::optional<std::size_t> first_invalid(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
+    for (uint64_t bytes = 0; at + sizeof(bytes) <= text.size(); at += sizeof(bytes)) {
+      std::memcpy(&bytes, text.data() + at, sizeof(bytes));
+      if ((bytes & 0x8080808080808080U) != 0) {  // not only ASCII
+        break;
+      }
+    }
+    if (at == text.size()) {
+      break;
+    }
     const std::size_t begin = at;
     if (!step(text, at).is_valid) {
       return begin;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "base/codepoints.h"
 #include "base/string_util.h"
@@ -62,11 +63,23 @@ void TokenFinder::add(const AddedToken& token, std::string_view normalized_conte
     return;
   }
   tokens_.push_back(token);
-  begins_[static_cast<unsigned char>(normalized_content.front())] = true;
+  if (!std::exchange(begins_[static_cast<unsigned char>(normalized_content.front())], true)) {
+    ++begin_count_;
+  }
   if (std::find(lengths_.begin(), lengths_.end(), normalized_content.size()) == lengths_.end()) {
     lengths_.push_back(normalized_content.size());
     std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
   }
+}
+
+std::size_t TokenFinder::next_begin(std::string_view text, std::size_t at) const {
+  if (begin_count_ == 1) {  // as with BERT's and GPT-2's tokens
+    return std::min(text.find(normalized_contents_.piece(0).front(), at), text.size());
+  }
+  while (at < text.size() && !begins_[static_cast<unsigned char>(text[at])]) {
+    ++at;
+  }
+  return at;
 }
 
 const AddedToken* TokenFinder::longest_at(std::string_view text,
@@ -96,9 +109,12 @@ void TokenFinder::split(std::string_view whole,
     }
   };
   for (std::size_t at = 0; at < text.size() && !tokens_.empty();) {
+    at = next_begin(text, at);
+    if (at == text.size()) {
+      break;
+    }
     std::size_t length = 0;
-    const AddedToken* token =
-        begins_[static_cast<unsigned char>(text[at])] ? longest_at(text, at, length) : nullptr;
+    const AddedToken* token = longest_at(text, at, length);
     if (token == nullptr) {
       ++at;
       continue;

@@ -42,11 +42,14 @@ class TokenFinder {
   void split(std::string_view text, TextRange range, std::vector<TextSegment>& segments) const;
 
  private:
+  /// First position from `at` on whose byte begins a token; the end of the text if there is none.
+  std::size_t next_begin(std::string_view text, std::size_t at) const;
   const AddedToken* longest_at(std::string_view text, std::size_t at, std::size_t& length) const;
 
   std::vector<AddedToken> tokens_;
   Vocabulary normalized_contents_;  // to indices into tokens_
   std::array<bool, 256> begins_{};
+  int64_t begin_count_ = 0;           // number of bytes that begin a token
   std::vector<std::size_t> lengths_;  // lengths of the token texts, longest first
 };
 

@@ -1,7 +1,9 @@
 #include "data/tokenizers/pipeline.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "base/file.h"
@@ -31,9 +33,26 @@ struct Pipeline::Scratch {
   std::vector<TextSegment> segments;
   std::vector<TextSegment> inner;
   std::vector<Piece> pieces;
-  AlignedText text;
+  std::vector<int32_t> ids;  // with free space behind them
+  std::size_t count = 0;     // of the ids
   Words words;
   WordCache cache;
+
+  // Of the next words: each is looked up some words ahead, so that its entry is in the CPU's caches
+  // in time.
+  static constexpr std::size_t kAhead = 16;
+  std::array<WordKey, kAhead> keys;
+  std::array<WordCache::Line*, kAhead> lines{};  // null for long words
+
+  /// Appends the first `length` of the ids; copies them all, which takes no loop.
+  template <std::size_t size>
+  void append(const std::array<int32_t, size>& from, std::size_t length) {
+    if (count + size > ids.size()) {
+      ids.resize(2 * (count + size));
+    }
+    std::memcpy(ids.data() + count, from.data(), sizeof(from));
+    count += length;
+  }
 
   static Scratch& of_thread() {
     thread_local Scratch scratch;
@@ -68,6 +87,9 @@ void Pipeline::read_components(const JsonFields& fields) {
   }
   if (fields.has("pre_tokenizer")) {
     pre_tokenizer_ = make_pre_tokenizer(fields.fields("pre_tokenizer"));
+    if (model_->can_read_bytes() && pre_tokenizer_->keep_bytes()) {
+      model_->read_bytes();
+    }
   }
   if (fields.has("post_processor")) {
     post_processor_ = make_post_processor(fields.fields("post_processor"));
@@ -156,9 +178,7 @@ void Pipeline::run_words(Words& words, const Emit& emit) const {
   if (pre_tokenizer_) {
     pre_tokenizer_->apply(words);
   }
-  for (const TextRange& word : words.ranges) {
-    emit(words.text, word);
-  }
+  emit(words);
 }
 
 template <class Emit>
@@ -215,52 +235,80 @@ void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) con
   }
 }
 
-void Pipeline::append_word_ids(std::string_view word, std::vector<int32_t>& ids) const {
-  Scratch& scratch = Scratch::of_thread();
-  WordCache::Entry* entry =
-      word.size() <= WordCache::kMaxWordBytes ? &scratch.cache.entry(word) : nullptr;
-  if (entry != nullptr && WordCache::holds(*entry, serial_, word)) {
-    ids.insert(ids.end(), entry->ids.begin(), entry->ids.begin() + entry->count);
-    return;
+void Pipeline::append_ids(const Words& words, Scratch& scratch) const {
+  constexpr std::size_t kAhead = Scratch::kAhead;
+  auto& keys = scratch.keys;
+  auto& lines = scratch.lines;
+  const std::string_view text = words.text.view();
+  const PaddedText padded(text);
+  const auto start_lookup = [&](std::size_t at) {
+    const auto [begin, end] = words.ranges[at];
+    lines[at % kAhead] = nullptr;
+    if (end - begin <= WordKey::kMaxBytes) {
+      keys[at % kAhead].assign(padded.at(begin), end - begin, serial_);
+      lines[at % kAhead] = &scratch.cache.line(keys[at % kAhead]);
+      __builtin_prefetch(lines[at % kAhead]);
+    }
+  };
+  const std::size_t count = words.ranges.size();
+  for (std::size_t at = 0; at < std::min(kAhead, count); ++at) {
+    start_lookup(at);
   }
-  scratch.pieces.clear();
-  model_->tokenize(word, scratch.pieces);
-  for (const Piece& piece : scratch.pieces) {
-    ids.push_back(piece.id);
-  }
-  if (entry != nullptr && scratch.pieces.size() <= WordCache::kMaxIds) {
-    entry->owner = serial_;
-    entry->length = static_cast<uint8_t>(word.size());
-    entry->count = static_cast<uint8_t>(scratch.pieces.size());
-    std::copy(word.begin(), word.end(), entry->word.begin());
-    std::copy(ids.end() - entry->count, ids.end(), entry->ids.begin());
+  for (std::size_t at = 0; at < count; ++at) {
+    WordCache::Line* const line = lines[at % kAhead];
+    const WordKey& key = keys[at % kAhead];
+    const WordCache::Entry* const entry = line != nullptr ? line->find(key) : nullptr;
+    if (entry != nullptr) {
+      scratch.append(entry->ids, entry->count());
+    } else {
+      const TextRange word = words.ranges[at];
+      scratch.pieces.clear();
+      model_->tokenize(text.substr(word.begin, word.end - word.begin), scratch.pieces);
+      if (line != nullptr) {
+        line->put(key, scratch.pieces);
+      }
+      for (const Piece& piece : scratch.pieces) {
+        scratch.append(std::array{piece.id}, 1);
+      }
+    }
+    if (at + kAhead < count) {
+      start_lookup(at + kAhead);
+    }
   }
 }
 
 namespace {
 
-/// Callbacks of `run`: for an added token, and for a word.
-template <class OnToken, class OnWord>
+/// Callbacks of `run`: for an added token, and for the words between added tokens.
+template <class OnToken, class OnWords>
 struct Emitter {
   OnToken on_token;
-  OnWord on_word;
+  OnWords on_words;
 
   void operator()(int32_t id, const AlignedText& text, TextRange range) const {
     on_token(id, text, range);
   }
-  void operator()(const AlignedText& text, TextRange word) const { on_word(text, word); }
+  void operator()(const Words& words) const { on_words(words); }
 };
-template <class OnToken, class OnWord>
-Emitter(OnToken, OnWord) -> Emitter<OnToken, OnWord>;
+template <class OnToken, class OnWords>
+Emitter(OnToken, OnWords) -> Emitter<OnToken, OnWords>;
 
 }  // namespace
 
 void Pipeline::encode(std::string_view text, std::vector<int32_t>& ids) const {
+  Scratch& scratch = Scratch::of_thread();
+  scratch.count = 0;
+  const auto flush = [&] {
+    ids.insert(ids.end(), scratch.ids.data(), scratch.ids.data() + scratch.count);
+    scratch.count = 0;
+  };
   run(text, false,
-      Emitter{[&](int32_t id, const AlignedText&, TextRange) { ids.push_back(id); },
-              [&](const AlignedText& words, TextRange word) {
-                append_word_ids(words.view().substr(word.begin, word.end - word.begin), ids);
-              }});
+      Emitter{[&](int32_t id, const AlignedText&, TextRange) {
+                flush();
+                ids.push_back(id);
+              },
+              [&](const Words& words) { append_ids(words, scratch); }});
+  flush();
 }
 
 std::vector<Token> Pipeline::tokens(std::string_view text) const {
@@ -274,11 +322,14 @@ std::vector<Token> Pipeline::tokens(std::string_view text) const {
       Emitter{[&](int32_t id, const AlignedText& from, TextRange range) {
                 push(id, from, range.begin, range.end);
               },
-              [&](const AlignedText& from, TextRange word) {
-                pieces.clear();
-                model_->tokenize(from.view().substr(word.begin, word.end - word.begin), pieces);
-                for (const Piece& piece : pieces) {
-                  push(piece.id, from, word.begin + piece.begin, word.begin + piece.end);
+              [&](const Words& words) {
+                const std::string_view view = words.text.view();
+                for (const TextRange word : words.ranges) {
+                  pieces.clear();
+                  model_->tokenize(view.substr(word.begin, word.end - word.begin), pieces);
+                  for (const Piece& piece : pieces) {
+                    push(piece.id, words.text, word.begin + piece.begin, word.begin + piece.end);
+                  }
                 }
               }});
   return result;

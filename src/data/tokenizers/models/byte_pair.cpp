@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/models/pair_table.h"
+#include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
 
@@ -16,15 +17,12 @@ namespace {
 /// Words of at most this many symbols are merged by scanning all of their pairs.
 constexpr std::size_t kFewSymbols = 32;
 
-/// A symbol of the current word, linked to its neighbours.
+/// A symbol of a long word, linked to its neighbours.
 struct Symbol {
-  int32_t id = 0;
-  uint32_t begin = 0;
-  uint32_t end = 0;
+  Piece piece;
   int32_t previous = -1;
   int32_t next = -1;
   bool is_merged = false;
-  Merge next_merge = {};  // with the next symbol
 };
 
 struct BytePairCandidate {
@@ -61,23 +59,31 @@ class BytePair : public TokenModel {
     }
   }
 
+  bool can_read_bytes() const override {
+    const auto has_piece = [&](const std::string& character) {
+      return vocabulary_.find(character) != Vocabulary::kNone;
+    };
+    return prefix_.empty() && suffix_.empty() &&
+           std::all_of(bytes_to_unicode().begin(), bytes_to_unicode().end(), has_piece);
+  }
+
+  void read_bytes() override {
+    reads_bytes_ = true;
+    std::transform(bytes_to_unicode().begin(), bytes_to_unicode().end(), bytes_.begin(),
+                   [&](const std::string& character) { return vocabulary_.find(character); });
+  }
+
   void tokenize(std::string_view word, std::vector<Piece>& pieces) const override {
     if (ignores_merges_) {
-      const int32_t id = vocabulary_.find(word);
+      const int32_t id = vocabulary_.find(reads_bytes_ ? as_unicode(word) : word);
       if (id != Vocabulary::kNone) {
         pieces.push_back({id, 0, static_cast<uint32_t>(word.size())});
         return;
       }
     }
-    thread_local std::vector<Symbol> symbols;  // reused between words
-    symbols.clear();
-    read_symbols(word, symbols);
-    symbols.size() <= kFewSymbols ? merge_few(symbols) : merge_many(symbols);
-    for (const Symbol& symbol : symbols) {
-      if (!symbol.is_merged) {
-        pieces.push_back({symbol.id, symbol.begin, symbol.end});
-      }
-    }
+    const std::size_t begin = pieces.size();
+    reads_bytes_ ? read_bytes_of(word, pieces) : read_symbols(word, pieces);
+    pieces.size() - begin <= kFewSymbols ? merge_few(pieces, begin) : merge_many(pieces, begin);
   }
 
   const Vocabulary& vocabulary() const override { return vocabulary_; }
@@ -139,7 +145,21 @@ class BytePair : public TokenModel {
     return id;
   }
 
-  void read_symbols(std::string_view word, std::vector<Symbol>& symbols) const {
+  void read_bytes_of(std::string_view word, std::vector<Piece>& pieces) const {
+    for (uint32_t at = 0; at < word.size(); ++at) {
+      pieces.push_back({bytes_[static_cast<unsigned char>(word[at])], at, at + 1});
+    }
+  }
+
+  static std::string as_unicode(std::string_view bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+      text += bytes_to_unicode()[static_cast<unsigned char>(byte)];
+    }
+    return text;
+  }
+
+  void read_symbols(std::string_view word, std::vector<Piece>& pieces) const {
     bool was_unknown = false;
     std::string marked;
     for (std::size_t begin = 0; begin < word.size();) {
@@ -147,21 +167,20 @@ class BytePair : public TokenModel {
       utf8::next(word, end);
       const std::string_view character = character_at(word, begin, end, marked);
       const int32_t id = vocabulary_.find(character);
-      const auto push = [&](int32_t found, std::size_t from, std::size_t to) {
-        symbols.push_back(
-            {.id = found, .begin = static_cast<uint32_t>(from), .end = static_cast<uint32_t>(to)});
+      const auto push = [&](int32_t found) {
+        pieces.push_back({found, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
       };
       if (id != Vocabulary::kNone) {
-        push(id, begin, end);
+        push(id);
       } else if (byte_fallback_ && has_bytes(character)) {
         for (const char byte : character) {  // each covers the whole character
-          push(bytes_[static_cast<unsigned char>(byte)], begin, end);
+          push(bytes_[static_cast<unsigned char>(byte)]);
         }
       } else if (unknown_ != Vocabulary::kNone) {
         if (was_unknown && fuse_unk_) {
-          symbols.back().end = static_cast<uint32_t>(end);
+          pieces.back().end = static_cast<uint32_t>(end);
         } else {
-          push(unknown_, begin, end);
+          push(unknown_);
         }
         was_unknown = true;
         begin = end;
@@ -193,47 +212,55 @@ class BytePair : public TokenModel {
     });
   }
 
-  /// Keeps symbols contiguous; merged ones are erased.
-  void merge_few(std::vector<Symbol>& symbols) const {
-    const auto find_next_merge = [&](std::size_t i) {
-      symbols[i].next_merge =
-          i + 1 < symbols.size() ? merges_.find(symbols[i].id, symbols[i + 1].id) : Merge{};
+  /// Merges the pieces from `begin` on in place; keeps them contiguous.
+  void merge_few(std::vector<Piece>& pieces, std::size_t begin) const {
+    Piece* const symbols = pieces.data() + begin;
+    std::size_t count = pieces.size() - begin;
+    std::array<Merge, kFewSymbols> merges;  // of each symbol with the next one
+    const auto find_merge = [&](std::size_t at) {
+      merges[at] = at + 1 < count ? merges_.find(symbols[at].id, symbols[at + 1].id) : Merge{};
     };
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-      find_next_merge(i);
+    for (std::size_t at = 0; at < count; ++at) {
+      find_merge(at);
     }
-    const auto is_earlier = [](const Symbol& a, const Symbol& b) {
-      return a.next_merge.rank < b.next_merge.rank;
-    };
-    for (;;) {
-      const auto best = std::min_element(symbols.begin(), symbols.end(), is_earlier);
-      if (best == symbols.end() || best->next_merge.rank == Merge::kNever) {
-        return;
+    while (count > 1) {
+      std::size_t best = 0;
+      for (std::size_t at = 1; at + 1 < count; ++at) {
+        best = merges[at].rank < merges[best].rank ? at : best;
       }
-      best->id = best->next_merge.id;
-      best->end = (best + 1)->end;
-      const auto at = static_cast<std::size_t>(best - symbols.begin());
-      symbols.erase(best + 1);
-      find_next_merge(at);
-      if (at > 0) {
-        find_next_merge(at - 1);
+      if (merges[best].rank == Merge::kNever) {
+        break;
+      }
+      symbols[best].id = merges[best].id;
+      symbols[best].end = symbols[best + 1].end;
+      std::copy(symbols + best + 2, symbols + count, symbols + best + 1);
+      std::copy(merges.begin() + best + 2, merges.begin() + count, merges.begin() + best + 1);
+      --count;
+      find_merge(best);
+      if (best > 0) {
+        find_merge(best - 1);
       }
     }
+    pieces.resize(begin + count);
   }
 
   /// Links symbols and keeps their pairs in a priority queue.
-  void merge_many(std::vector<Symbol>& symbols) const {
+  void merge_many(std::vector<Piece>& pieces, std::size_t begin) const {
+    std::vector<Symbol> symbols(pieces.size() - begin);
     for (std::size_t i = 0; i < symbols.size(); ++i) {
-      symbols[i].previous = static_cast<int32_t>(i) - 1;
-      symbols[i].next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1;
+      symbols[i] = {.piece = pieces[begin + i],
+                    .previous = static_cast<int32_t>(i) - 1,
+                    .next = i + 1 < symbols.size() ? static_cast<int32_t>(i) + 1 : -1};
     }
     std::priority_queue<BytePairCandidate, std::vector<BytePairCandidate>, std::greater<>> queue;
+    const auto symbol = [&](int32_t at) -> Symbol& {
+      return symbols[static_cast<std::size_t>(at)];
+    };
     const auto offer = [&](int32_t left) {
-      if (left < 0 || symbols[static_cast<std::size_t>(left)].next < 0) {
+      if (left < 0 || symbol(left).next < 0) {
         return;
       }
-      const Symbol& first = symbols[static_cast<std::size_t>(left)];
-      const Merge found = merges_.find(first.id, symbols[static_cast<std::size_t>(first.next)].id);
+      const Merge found = merges_.find(symbol(left).piece.id, symbol(symbol(left).next).piece.id);
       if (found.rank != Merge::kNever) {
         queue.push({found.rank, left, found.id});
       }
@@ -244,24 +271,30 @@ class BytePair : public TokenModel {
     while (!queue.empty()) {
       const BytePairCandidate best = queue.top();
       queue.pop();
-      Symbol& left = symbols[static_cast<std::size_t>(best.left)];
+      Symbol& left = symbol(best.left);
       if (left.is_merged || left.next < 0) {
         continue;
       }
-      Symbol& right = symbols[static_cast<std::size_t>(left.next)];
-      const Merge found = merges_.find(left.id, right.id);
+      Symbol& right = symbol(left.next);
+      const Merge found = merges_.find(left.piece.id, right.piece.id);
       if (found.rank == Merge::kNever || found.id != best.id) {
         continue;
       }
-      left.id = best.id;
-      left.end = right.end;
+      left.piece.id = best.id;
+      left.piece.end = right.piece.end;
       left.next = right.next;
       right.is_merged = true;
       if (right.next >= 0) {
-        symbols[static_cast<std::size_t>(right.next)].previous = best.left;
+        symbol(right.next).previous = best.left;
       }
       offer(left.previous);
       offer(best.left);
+    }
+    pieces.resize(begin);
+    for (const Symbol& each : symbols) {
+      if (!each.is_merged) {
+        pieces.push_back(each.piece);
+      }
     }
   }
 
@@ -273,7 +306,8 @@ class BytePair : public TokenModel {
   bool ignores_merges_;
   int32_t unknown_ = Vocabulary::kNone;
   PairTable merges_;
-  std::array<int32_t, 256> bytes_{};
+  std::array<int32_t, 256> bytes_{};  // ids of bytes: <0x..>, or as characters of GPT-2's alphabet
+  bool reads_bytes_ = false;
 };
 
 }  // namespace

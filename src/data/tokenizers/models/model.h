@@ -20,7 +20,7 @@ struct Piece {
   uint32_t end = 0;
 };
 
-/// One `model` of a tokenizer.json: converts a word to pieces. Immutable; may be called by many
+/// One `model` of a tokenizer.json: converts a word to pieces. `tokenize` may be called by many
 /// threads at once.
 class TokenModel {
  public:
@@ -28,6 +28,10 @@ class TokenModel {
 
   /// Appends the word's pieces.
   virtual void tokenize(std::string_view word, std::vector<Piece>& pieces) const = 0;
+  /// Whether `read_bytes` may be called.
+  virtual bool can_read_bytes() const { return false; }
+  /// From now on each byte of a word stands for the character that it has in GPT-2's alphabet.
+  virtual void read_bytes() {}
   virtual const Vocabulary& vocabulary() const = 0;
   /// Prefix of pieces inside a word (`##`); empty if the model has none.
   virtual std::string continuing_prefix() const { return {}; }

@@ -1,44 +1,130 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/models/model.h"
 
 namespace weft::data {
+
+/// A short word as integers, so that comparing two words takes no loop and no branch.
+struct WordKey {
+  static constexpr std::size_t kMaxBytes = 16;
+
+  uint64_t first = 0;
+  uint64_t second = 0;
+  uint32_t tag = 0;  // length and tokenizer; 0: no word
+
+  /// Reads the first `size` of the kMaxBytes bytes at `at`.
+  void assign(const char* at, std::size_t size, uint32_t tokenizer) {
+    const auto eight = [at](std::size_t from) {
+      uint64_t bytes = 0;
+      std::memcpy(&bytes, at + from, 8);
+      return bytes;
+    };
+    first = eight(0) & kMasks[size][0];
+    second = eight(8) & kMasks[size][1];
+    tag = static_cast<uint32_t>(size) | tokenizer << 8;
+  }
+
+  uint64_t hash() const {
+    constexpr uint64_t kFactor = 0x9E3779B97F4A7C15U;
+    const uint64_t mixed = (first + tag) * kFactor ^ second * 0xC2B2AE3D27D4EB4FU;
+    return (mixed ^ (mixed >> 32)) * kFactor;
+  }
+
+ private:
+  using Masks = std::array<std::array<uint64_t, 2>, kMaxBytes + 1>;
+
+  /// Of the bytes of words, by their length.
+  static constexpr Masks make_masks() {
+    Masks masks{};
+    for (std::size_t size = 0; size <= kMaxBytes; ++size) {
+      for (std::size_t byte = 0; byte < size; ++byte) {
+        const bool is_little = std::endian::native == std::endian::little;
+        masks[size][byte / 8] |= uint64_t{0xFF} << 8 * (is_little ? byte % 8 : 7 - byte % 8);
+      }
+    }
+    return masks;
+  }
+  static const Masks kMasks;
+};
+
+inline constexpr WordKey::Masks WordKey::kMasks = WordKey::make_masks();
+
+/// A text of which kMaxBytes bytes can be read from any position, also at its end. It must outlive
+/// this.
+class PaddedText {
+ public:
+  explicit PaddedText(std::string_view text)
+      : text_(text), tail_begin_(text.size() - std::min(text.size(), WordKey::kMaxBytes)) {
+    std::copy(text.begin() + static_cast<std::ptrdiff_t>(tail_begin_), text.end(), tail_.begin());
+  }
+
+  const char* at(std::size_t begin) const {
+    return begin < tail_begin_ ? text_.data() + begin : tail_.data() + (begin - tail_begin_);
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t tail_begin_;
+  std::array<char, 2 * WordKey::kMaxBytes> tail_{};
+};
 
 /// Cache of the ids of recent words, one per thread; words repeat so often that most never reach
 /// the model.
 class WordCache {
  public:
-  static constexpr std::size_t kMaxWordBytes = 26;
-  static constexpr std::size_t kMaxIds = 8;
+  static constexpr std::size_t kMaxIds = 3;
 
-  /// One CPU cache line.
-  struct alignas(64) Entry {
-    uint32_t owner = 0;  // tokenizer id; 0: none
-    uint8_t length = 0;
-    uint8_t count = 0;
-    std::array<char, kMaxWordBytes> word{};
-    std::array<int32_t, kMaxIds> ids{};
+  struct Entry {
+    uint64_t first = 0;
+    uint64_t second = 0;
+    uint32_t tag = 0;
+    std::array<int32_t, kMaxIds> ids{};  // -1 after the last
+
+    bool holds(const WordKey& key) const {
+      return ((first ^ key.first) | (second ^ key.second) | (tag ^ key.tag)) == 0;
+    }
+    std::size_t count() const {
+      return std::size_t{ids[0] >= 0} + std::size_t{ids[1] >= 0} + std::size_t{ids[2] >= 0};
+    }
   };
 
-  WordCache() : entries_(kEntries) {}
+  /// One CPU cache line.
+  struct alignas(64) Line {
+    std::array<Entry, 2> entries;
 
-  /// Slot of a word of at most kMaxWordBytes bytes; `holds` checks whether it contains this word.
-  Entry& entry(std::string_view word) { return entries_[text_hash(word) & (kEntries - 1)]; }
+    /// Null if the word is not there.
+    const Entry* find(const WordKey& key) const {
+      const Entry& entry = entries[entries[1].holds(key) ? 1 : 0];
+      return entry.holds(key) ? &entry : nullptr;
+    }
 
-  static bool holds(const Entry& entry, uint32_t owner, std::string_view word) {
-    return entry.owner == owner && entry.length == word.size() &&
-           std::memcmp(entry.word.data(), word.data(), word.size()) == 0;
-  }
+    /// Replaces the older entry, unless there are too many ids.
+    void put(const WordKey& key, const std::vector<Piece>& pieces) {
+      if (pieces.size() > kMaxIds) {
+        return;
+      }
+      entries[1] = entries[0];
+      entries[0] = {.first = key.first, .second = key.second, .tag = key.tag, .ids = {-1, -1, -1}};
+      std::transform(pieces.begin(), pieces.end(), entries[0].ids.begin(),
+                     [](const Piece& piece) { return piece.id; });
+    }
+  };
+
+  WordCache() : lines_(std::size_t{1} << kBits) {}
+
+  Line& line(const WordKey& key) { return lines_[key.hash() >> (64 - kBits)]; }
 
  private:
-  static constexpr std::size_t kEntries = std::size_t{1} << 15;
-  std::vector<Entry> entries_;
+  static constexpr int kBits = 16;
+  std::vector<Line> lines_;
 };
 
 }  // namespace weft::data

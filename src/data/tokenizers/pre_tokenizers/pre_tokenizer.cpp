@@ -21,6 +21,8 @@ class PreTokenizerSequence : public PreTokenizer {
     }
   }
 
+  bool keep_bytes() override { return !parts_.empty() && parts_.back()->keep_bytes(); }
+
  private:
   std::vector<std::unique_ptr<PreTokenizer>> parts_;
 };

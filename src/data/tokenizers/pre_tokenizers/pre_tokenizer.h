@@ -13,8 +13,9 @@ namespace weft::data {
 /// A text split into words. Pre-tokenizers split words further, and may rewrite the text.
 struct Words {
   AlignedText text;
-  std::vector<TextRange> ranges;  // of `text`, in order, none empty
-  bool is_first = true;           // whether this is the beginning of the whole text
+  std::vector<TextRange> ranges;         // of `text`, in order, none empty
+  bool is_first = true;                  // whether this is the beginning of the whole text
+  std::vector<TextRange> previous = {};  // memory that is reused to split the ranges
 };
 
 /// One `pre_tokenizer` of a tokenizer.json. Immutable; may be called by many threads at once.
@@ -23,6 +24,10 @@ class PreTokenizer {
   virtual ~PreTokenizer() = default;
 
   virtual void apply(Words& words) const = 0;
+
+  /// Asks to leave bytes as they are from now on, instead of converting them to GPT-2's printable
+  /// characters, because the model reads bytes; false if the pre-tokenizer does not convert them.
+  virtual bool keep_bytes() { return false; }
 };
 
 using MakePreTokenizer = std::unique_ptr<PreTokenizer> (*)(const JsonFields& fields);

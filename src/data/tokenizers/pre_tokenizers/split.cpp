@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
+#include "data/tokenizers/pre_tokenizers/word_splitters.h"
 
 namespace weft::data {
 
@@ -79,6 +80,23 @@ class Split : public PreTokenizer {
   bool is_inverted_;
 };
 
+/// Splits at the matches of a well-known expression, which cover the text.
+class WellKnownSplit : public PreTokenizer {
+ public:
+  explicit WellKnownSplit(SplitWords split) : split_(split) {}
+
+  void apply(Words& words) const override {
+    words.previous.swap(words.ranges);
+    words.ranges.clear();
+    for (const TextRange& word : words.previous) {
+      split_(words.text.view(), word, words.ranges);
+    }
+  }
+
+ private:
+  SplitWords split_;
+};
+
 FindParts matches_of(const JsonFields& fields) {
   return [pattern = Pattern(fields)](std::string_view text) { return pattern.split(text); };
 }
@@ -135,8 +153,17 @@ std::vector<PatternPart> words_and_punctuation(std::string_view text) {
 }  // namespace
 
 std::unique_ptr<PreTokenizer> make_split(const JsonFields& fields) {
-  return std::make_unique<Split>(matches_of(fields.fields("pattern")), read_behavior(fields),
-                                 fields.boolean("invert", false));
+  const JsonFields pattern = fields.fields("pattern");
+  const Behavior behavior = read_behavior(fields);
+  const bool is_inverted = fields.boolean("invert", false);
+  const bool keeps_matches =
+      behavior == Behavior::kIsolated || (behavior == Behavior::kRemoved && is_inverted);
+  if (keeps_matches && pattern.has("Regex")) {
+    if (const SplitWords split = find_word_splitter(pattern.text("Regex"))) {
+      return std::make_unique<WellKnownSplit>(split);
+    }
+  }
+  return std::make_unique<Split>(matches_of(pattern), behavior, is_inverted);
 }
 
 std::unique_ptr<PreTokenizer> make_digits(const JsonFields& fields) {

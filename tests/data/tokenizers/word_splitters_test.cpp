@@ -1,0 +1,100 @@
+#include "data/tokenizers/pre_tokenizers/word_splitters.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+#include "data/tokenizers/pre_tokenizers/pattern.h"
+
+namespace weft::data {
+namespace {
+
+constexpr std::array<const char*, 3> kExpressions = {
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+};
+
+std::string joined(const std::string& text, const std::vector<TextRange>& words) {
+  std::string result;
+  for (const TextRange& word : words) {
+    result += "[" + text.substr(word.begin, word.end - word.begin) + "]";
+  }
+  return result;
+}
+
+class WordSplitters : public testing::TestWithParam<const char*> {
+ protected:
+  /// The words of a text by the splitter and by Oniguruma.
+  void expect_equal(const std::string& text) const {
+    std::vector<TextRange> words;
+    split_(text, {0, text.size()}, words);
+    std::vector<TextRange> matches;
+    for (const PatternPart& part : pattern_.split(text)) {
+      ASSERT_TRUE(part.is_match);
+      matches.push_back(part.range);
+    }
+    ASSERT_EQ(joined(text, words), joined(text, matches));
+  }
+
+  const formats::Json json_ = {{"Regex", GetParam()}};
+  const Pattern pattern_{JsonFields(json_, "t")};
+  const SplitWords split_ = find_word_splitter(GetParam());
+};
+
+TEST_P(WordSplitters, EqualTheRegularExpressionOnRandomTexts) {
+  ASSERT_NE(split_, nullptr);
+  const std::vector<std::string> characters = {
+      "a", "b", "s", "t", "r", "e",  "v",      "m",      "l",         "d",      "L",      "E",
+      "S", "'", "'", " ", " ", " ",  "\t",     "\n",     "\r",        "\r\n",   "1",      "2",
+      "٣", "½", ".", "-", "é", "ж",  "中",     "\u0301", "\u00A0",    "\u2003", "\u0085", "\u200B",
+      "ſ", "ß", "_", "€", "😀", "\v", "\u2028", "'ll",    "abcdefghij"};
+  uint64_t state = 1;
+  const auto random = [&state](std::size_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(state >> 33) % below;
+  };
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text;
+    for (std::size_t left = 1 + random(12); left > 0; --left) {
+      text += characters[random(characters.size())];
+    }
+    expect_equal(text);
+  }
+}
+
+TEST_P(WordSplitters, EqualTheRegularExpressionForEveryCharacter) {
+  std::string all;
+  for (char32_t code = 0; code <= 0x2FA1F; ++code) {
+    if (code >= 0xD800 && code <= 0xDFFF) {
+      continue;
+    }
+    std::string character;
+    utf8::append(character, code);
+    all += "a" + character + character + " " + character + "1'" + character;
+    if (code % 64 == 63) {
+      expect_equal(all);
+      all.clear();
+    }
+  }
+}
+
+TEST_P(WordSplitters, SplitOnlyTheRange) {
+  const std::string text = "one two  three";
+  std::vector<TextRange> words;
+  split_(text, {3, 8}, words);
+  EXPECT_EQ(joined(text, words), "[ two][ ]");
+}
+
+INSTANTIATE_TEST_SUITE_P(Expressions, WordSplitters, testing::ValuesIn(kExpressions));
+
+TEST(WordSplitter, IsOnlyForExpressionsItEquals) {
+  EXPECT_EQ(find_word_splitter(R"(\p{L}+)"), nullptr);
+}
+
+}  // namespace
+}  // namespace weft::data
