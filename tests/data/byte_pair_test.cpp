@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -5,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "data/tokenizers/models/linear_byte_pair.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/models/pair_table.h"
 
@@ -92,6 +95,83 @@ TEST(BytePair, MergesWordsOfAllLengthsAsItsPaperHasIt) {
     }
   }
 }
+
+/// Random merges of the letters a to d, most of which never apply as a training would not learn
+/// them.
+class LinearBytePairTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    std::vector<std::string> texts;
+    for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
+      bytes_[byte] = static_cast<int32_t>(byte);
+      texts.emplace_back(1, static_cast<char>(byte));
+    }
+    std::vector<int32_t> pieces = {'a', 'b', 'c', 'd'};
+    while (rules_.size() < 60) {
+      const int32_t left = pieces[next(pieces.size())];
+      const int32_t right = pieces[next(pieces.size())];
+      const std::string text =
+          texts[static_cast<std::size_t>(left)] + texts[static_cast<std::size_t>(right)];
+      if (text.size() > 8 || std::find(texts.begin(), texts.end(), text) != texts.end()) {
+        continue;
+      }
+      const auto id = static_cast<int32_t>(texts.size());
+      const auto rank = static_cast<int32_t>(2 * rules_.size());
+      rules_.push_back({left, right, {rank, id}});
+      table_.put(left, right, {rank, id});
+      merges_.emplace_back(texts[static_cast<std::size_t>(left)],
+                           texts[static_cast<std::size_t>(right)]);
+      pieces.push_back(id);
+      texts.push_back(text);
+    }
+    texts_ = texts;
+  }
+
+  std::size_t next(std::size_t below) {
+    state_ = hash_combine(state_, 1);
+    return state_ % below;
+  }
+
+  uint64_t state_ = static_cast<uint64_t>(GetParam());
+  std::array<int32_t, 256> bytes_{};
+  std::vector<LinearBytePair::Rule> rules_;
+  PairTable table_;
+  std::vector<std::pair<std::string, std::string>> merges_;
+  std::vector<std::string> texts_;  // by id
+};
+
+TEST_P(LinearBytePairTest, EqualsMergingAsItsPaperHasIt) {
+  const auto linear = LinearBytePair::make(bytes_, rules_, table_);
+  ASSERT_NE(linear, nullptr);
+  for (int round = 0; round < 100; ++round) {
+    std::string word;
+    for (std::size_t left = next(40), letters = 1 + next(4); left > 0; --left) {
+      word += static_cast<char>('a' + next(letters));
+    }
+    std::vector<Piece> pieces = {{-7, 0, 0}};
+    linear->tokenize(word, pieces);
+    std::vector<std::string> found;
+    for (std::size_t i = 1; i < pieces.size(); ++i) {
+      found.push_back(texts_[static_cast<std::size_t>(pieces[i].id)]);
+      EXPECT_EQ(found.back(), word.substr(pieces[i].begin, pieces[i].end - pieces[i].begin));
+    }
+    ASSERT_EQ(found, merged_plainly(word, merges_)) << word;
+  }
+}
+
+TEST_P(LinearBytePairTest, RefusesMergesThatNoTrainingLearns) {
+  const auto is_refused = [&](const std::vector<LinearBytePair::Rule>& rules) {
+    return LinearBytePair::make(bytes_, rules, table_) == nullptr;
+  };
+  std::vector<LinearBytePair::Rule> twice = rules_;
+  twice.back().merge.id = twice.front().merge.id;  // two merges make one piece
+  EXPECT_TRUE(is_refused(twice));
+  std::vector<LinearBytePair::Rule> early = rules_;
+  early.front().left = early.back().merge.id;  // a part is made after the whole
+  EXPECT_TRUE(is_refused(early));
+}
+
+INSTANTIATE_TEST_SUITE_P(Merges, LinearBytePairTest, ::testing::Range(1, 60));
 
 }  // namespace
 }  // namespace weft::data

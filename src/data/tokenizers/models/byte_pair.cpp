@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <mutex>
 #include <queue>
 #include <utility>
 
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "data/tokenizers/models/linear_byte_pair.h"
 #include "data/tokenizers/models/model.h"
 #include "data/tokenizers/models/pair_table.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
@@ -81,6 +83,10 @@ class BytePair : public TokenModel {
         return;
       }
     }
+    if (word.size() > kFewSymbols && linear() != nullptr) {
+      linear()->tokenize(word, pieces);
+      return;
+    }
     const std::size_t begin = pieces.size();
     reads_bytes_ ? read_bytes_of(word, pieces) : read_symbols(word, pieces);
     pieces.size() - begin <= kFewSymbols ? merge_few(pieces, begin) : merge_many(pieces, begin);
@@ -143,6 +149,21 @@ class BytePair : public TokenModel {
                                 "' is not in the vocabulary"));
     }
     return id;
+  }
+
+  /// Made for the first long word; null if the model does not read bytes or has unusual merges.
+  const LinearBytePair* linear() const {
+    std::call_once(makes_linear_, [&] {
+      if (!reads_bytes_) {
+        return;
+      }
+      std::vector<LinearBytePair::Rule> rules;
+      for (const auto& [left, right] : merges()) {
+        rules.push_back({left, right, merges_.find(left, right)});
+      }
+      linear_ = LinearBytePair::make(bytes_, rules, merges_);
+    });
+    return linear_.get();
   }
 
   void read_bytes_of(std::string_view word, std::vector<Piece>& pieces) const {
@@ -308,6 +329,8 @@ class BytePair : public TokenModel {
   PairTable merges_;
   std::array<int32_t, 256> bytes_{};  // ids of bytes: <0x..>, or as characters of GPT-2's alphabet
   bool reads_bytes_ = false;
+  mutable std::once_flag makes_linear_;
+  mutable std::unique_ptr<const LinearBytePair> linear_;
 };
 
 }  // namespace
