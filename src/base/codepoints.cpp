@@ -8,6 +8,8 @@
 
 #include <utf8proc.h>
 
+#include "base/utf8.h"
+
 namespace weft {
 
 namespace {
@@ -137,6 +139,27 @@ CharacterKind kind_of(char32_t code) {
     default:
       return CharacterKind::kOther;
   }
+}
+
+std::size_t leading_white_space(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size() && is_white_space(utf8::next(text, at));) {
+    end = at;
+  }
+  return end;
+}
+
+std::size_t trailing_white_space(std::string_view text) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t begin = utf8::begin_of_last(rest);
+    std::size_t at = begin;
+    if (!is_white_space(utf8::next(rest, at))) {
+      break;
+    }
+    rest = rest.substr(0, begin);
+  }
+  return text.size() - rest.size();
 }
 
 bool is_python_space(char32_t code) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,10 @@ uint8_t classes_of(char32_t code);
 
 /// White space as defined by Unicode (and Rust's char::is_whitespace).
 bool is_white_space(char32_t code);
+
+/// Number of white space bytes at the beginning, or at the end, of a text in valid UTF-8.
+std::size_t leading_white_space(std::string_view text);
+std::size_t trailing_white_space(std::string_view text);
 
 /// Whether the code point is an ideograph, which BERT splits off as a single word.
 bool is_ideograph(char32_t code);

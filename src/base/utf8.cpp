@@ -83,6 +83,14 @@ std::optional<std::size_t> first_invalid(std::string_view text) {
 
 char32_t next(std::string_view text, std::size_t& at) { return step(text, at).code; }
 
+std::size_t begin_of_last(std::string_view text) {
+  std::size_t begin = text.size() - 1;
+  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80) {
+    --begin;
+  }
+  return begin;
+}
+
 void append(std::string& text, char32_t code) {
   if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
     code = kReplacement;

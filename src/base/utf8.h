@@ -17,6 +17,9 @@ std::optional<std::size_t> first_invalid(std::string_view text);
 /// per maximal ill-formed part (Unicode, "substitution of maximal subparts").
 char32_t next(std::string_view text, std::size_t& at);
 
+/// Position of the last code point of a text that is valid UTF-8 and not empty.
+std::size_t begin_of_last(std::string_view text);
+
 /// Appends the code point in UTF-8.
 void append(std::string& text, char32_t code);
 

@@ -45,5 +45,28 @@ TEST(Utf8, RefusesToWriteWhatIsNoCodePoint) {
   EXPECT_EQ(surrogate, "\xEF\xBF\xBD");
 }
 
+TEST(Utf8, TheLastCodePointBeginsAtItsFirstByte) {
+  EXPECT_EQ(begin_of_last("a"), 0U);
+  EXPECT_EQ(begin_of_last("ab"), 1U);
+  EXPECT_EQ(begin_of_last("a\u00E9"), 1U);
+  EXPECT_EQ(begin_of_last("\U0001F600"), 0U);
+}
+
+// Eight bytes of ASCII are checked at once.
+TEST(Utf8, FindsTheFirstInvalidByteAtEveryPosition) {
+  for (std::size_t at = 0; at < 20; ++at) {
+    std::string text(20, 'a');
+    EXPECT_EQ(first_invalid(text), std::nullopt);
+    text[at] = '\xFF';
+    EXPECT_EQ(first_invalid(text), at);
+    text[at] = '\xC3';
+    EXPECT_EQ(first_invalid(text), at);
+    if (at + 1 < text.size()) {
+      text[at + 1] = '\xA9';
+      EXPECT_EQ(first_invalid(text), std::nullopt);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::utf8

@@ -12,47 +12,17 @@ namespace weft::data {
 
 namespace {
 
-bool is_inside(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 bool ends_in_word(std::string_view text) {
   if (text.empty()) {
     return false;
   }
-  std::size_t at = text.size() - 1;
-  while (at > 0 && is_inside(text[at])) {
-    --at;
-  }
+  std::size_t at = utf8::begin_of_last(text);
   return (classes_of(utf8::next(text, at)) & kIsWord) != 0;
 }
 
 bool begins_in_word(std::string_view text) {
   std::size_t at = 0;
   return !text.empty() && (classes_of(utf8::next(text, at)) & kIsWord) != 0;
-}
-
-/// Number of white space bytes at the end of the text.
-std::size_t space_before(std::string_view text) {
-  std::size_t end = text.size();
-  while (end > 0) {
-    std::size_t begin = end - 1;
-    while (begin > 0 && is_inside(text[begin])) {
-      --begin;
-    }
-    std::size_t at = begin;
-    if (!is_white_space(utf8::next(text, at))) {
-      break;
-    }
-    end = begin;
-  }
-  return text.size() - end;
-}
-
-std::size_t space_after(std::string_view text) {
-  std::size_t end = 0;
-  for (std::size_t at = 0; at < text.size() && is_white_space(utf8::next(text, at));) {
-    end = at;
-  }
-  return end;
 }
 
 }  // namespace
@@ -127,11 +97,11 @@ void TokenFinder::split(std::string_view whole,
       continue;
     }
     if (token->lstrip) {
-      begin -= space_before(text.substr(0, begin));
+      begin -= trailing_white_space(text.substr(0, begin));
     }
     begin = std::max(begin, done);
     if (token->rstrip) {
-      end += space_after(text.substr(end));
+      end += leading_white_space(text.substr(end));
     }
     push(-1, done, begin);
     push(token->id, begin, end);

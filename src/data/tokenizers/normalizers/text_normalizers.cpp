@@ -45,21 +45,10 @@ class Strip : public Normalizer {
       : left_(fields.boolean("strip_left", true)), right_(fields.boolean("strip_right", true)) {}
 
   void apply(AlignedText& text) const override {
-    const std::string_view bytes = text.view();
-    std::size_t begin = 0;
-    for (std::size_t at = 0; left_ && at < bytes.size() && is_white_space(utf8::next(bytes, at));) {
-      begin = at;
-    }
-    std::size_t end = bytes.size();
-    if (right_) {
-      end = begin;
-      for (std::size_t at = begin; at < bytes.size();) {
-        if (!is_white_space(utf8::next(bytes, at))) {
-          end = at;
-        }
-      }
-    }
-    if (begin > 0 || end < bytes.size()) {
+    const std::size_t begin = left_ ? leading_white_space(text.view()) : 0;
+    const std::string_view rest = text.view().substr(begin);
+    const std::size_t end = text.size() - (right_ ? trailing_white_space(rest) : 0);
+    if (begin > 0 || end < text.size()) {
       AlignedText result(text.is_tracked());
       result.append_unchanged(text, begin, end);
       text = std::move(result);

@@ -78,10 +78,7 @@ class CharacterRuns {
     if (end == text_.size()) {
       return end;
     }
-    std::size_t last = end - 1;
-    while ((static_cast<unsigned char>(text_[last]) & 0xC0) == 0x80) {
-      --last;
-    }
+    const std::size_t last = utf8::begin_of_last(text_.substr(0, end));
     return last > begin ? last : end;
   }
 
