@@ -63,7 +63,7 @@ nn::StackOptions causal_stack_of(const ModelOptions& options) {
                             .dropout = options.dropout});
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = norm_of(options, options.dim);
+    stack.norm = norm_of(options, states_dim(options));
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
@@ -83,24 +83,25 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   const auto& head = head_of(options);
   if (head.predicts_tokens) {
     register_output_layer(options.layer_types,
-                          {.width = options.dim, .vocabulary = options.vocabulary});
+                          {.width = states_dim(options), .vocabulary = options.vocabulary});
   }
   if (head.predicts_tokens && !options.tie_word_embeddings &&
       has_output_matrix(options.layer_types)) {
     output_ = register_module(
-        "head", nn::Linear(nn::LinearOptions{options.dim, options.vocabulary, false}));
+        "head", nn::Linear(nn::LinearOptions{states_dim(options), options.vocabulary, false}));
   } else if (head.has_classes()) {
     // In transformers token classifiers have a bias, sequence classifiers do not.
     output_ = register_module(
-        "head",
-        nn::Linear(nn::LinearOptions{options.dim, head_outputs(options), head.classifies_tokens}));
+        "head", nn::Linear(nn::LinearOptions{states_dim(options), head_outputs(options),
+                                             head.classifies_tokens}));
   }
 }
 
 void CausalModel::register_pooling() {
   if (head_of(options_).classifies_sequences && options_.layer_types.pooling) {
-    pooling_ = register_module("pooling", options_.layer_types.pooling->make(
-                                              {.dim = options_.dim, .heads = options_.heads}));
+    pooling_ = register_module(
+        "pooling",
+        options_.layer_types.pooling->make({.dim = states_dim(options_), .heads = options_.heads}));
   }
 }
 

@@ -66,7 +66,7 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }
   if (options.norm_placement == NormPlacement::kPre) {
-    stack.norm = norm_of(options, options.dim);
+    stack.norm = norm_of(options, states_dim(options));
   }
   return with_layer_types(std::move(stack), options.layer_types);
 }
@@ -117,8 +117,8 @@ void Encoder::register_head() {
                            ? nn::default_component(nn::sequence_poolings(), "mean")
                            : options_.layer_types.pooling;
   if (head.classifies_sequences && pooling) {
-    pooling_ =
-        register_module("pooling", pooling->make({.dim = options_.dim, .heads = options_.heads}));
+    pooling_ = register_module(
+        "pooling", pooling->make({.dim = states_dim(options_), .heads = options_.heads}));
   }
   if (head.classifies_sequences && options_.early_exit) {
     early_exits_ = register_module("early_exits", EarlyExits(options_));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/dropout.h"
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/attention/cross_attention.h"
@@ -41,11 +42,7 @@ class SublayerBlock : public Block {
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection) override {
-    // Rows are independent of each other after the last sub-layer that mixes them.
-    std::size_t last = 0;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      last = steps_[i].sublayer->mixes_tokens() ? i : last;
-    }
+    const auto last = last_mixing_sublayer(*this);
     const auto stream = run(0, last, x, context);
     const auto selected_context = selection.select(context);
     const auto& step = steps_[last];
@@ -53,6 +50,18 @@ class SublayerBlock : public Block {
     return run(last + 1, steps_.size(),
                add_branch(step, selection.select(stream), branch, selected_context),
                selected_context);
+  }
+
+  at::Tensor branch(std::size_t index,
+                    const at::Tensor& x,
+                    const ForwardContext& context) const override {
+    const auto& step = steps_[index];
+    return kernels::dropout(branch_of(step, x, context), context.rate(step.dropout),
+                            context.rng_key(step.output_site));
+  }
+  std::size_t sublayers() const override { return steps_.size(); }
+  bool mixes_tokens(std::size_t index) const override {
+    return steps_[index].sublayer->mixes_tokens();
   }
 
  protected:
@@ -244,6 +253,14 @@ class ParallelBlock : public SublayerBlock {
 };
 
 }  // namespace
+
+std::size_t last_mixing_sublayer(const Block& block) {
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < block.sublayers(); ++i) {
+    last = block.mixes_tokens(i) ? i : last;
+  }
+  return last;
+}
 
 std::shared_ptr<Block> make_block(const BlockOptions& options) {
   if (options.is_parallel) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,7 +53,18 @@ class Block : public torch::nn::Module {
   virtual at::Tensor forward_selected(const at::Tensor& x,
                                       const ForwardContext& context,
                                       const RowSelection& selection) = 0;
+
+  /// The parts of forward(), for stacks that combine them in another way. What sub-layer `index`
+  /// adds to the residual stream of which it reads x, with its norm and dropout: (N, D) -> (N, D).
+  virtual at::Tensor branch(std::size_t index,
+                            const at::Tensor& x,
+                            const ForwardContext& context) const = 0;
+  virtual std::size_t sublayers() const = 0;
+  virtual bool mixes_tokens(std::size_t index) const = 0;
 };
+
+/// Rows are independent of each other after the last sub-layer that mixes them; 0 if none does.
+std::size_t last_mixing_sublayer(const Block& block);
 
 /// Sub-layers, each with its residual and norm. Throws c10::Error for an order that is not
 /// possible.

@@ -15,6 +15,7 @@ class AttentionRecorder;
 class AuxiliaryLosses;
 class CarriedState;
 class DecodingState;
+struct ReversiblePass;
 class ScoreChain;
 
 /// Encoder states for a decoder's cross attention: sequence b of the decoder attends to sequence b
@@ -63,6 +64,8 @@ struct ForwardContext {
   DistanceTable distance_table = {};
   /// The attention scores of the layer before, for types that add them; set by the stack.
   std::shared_ptr<ScoreChain> score_chain = nullptr;
+  /// Of reversible layers; set by the stack.
+  std::shared_ptr<ReversiblePass> reversible_pass = nullptr;
 
   /// Index of the running layer, given that of the one whose parameters it has.
   int64_t depth(int64_t layer) const { return layer + layer_shift; }

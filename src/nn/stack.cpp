@@ -14,6 +14,7 @@
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/auxiliary_losses.h"
+#include "nn/block_context.h"
 #include "nn/block_hook.h"
 #include "nn/recompute.h"
 
@@ -54,45 +55,29 @@ bool has_dropout(const BlockOptions& block) {
          block.feed_forward.dropout > 0 || block.feed_forward_dropout.value_or(0) > 0;
 }
 
+/// Whether the sub-layers only add to their input.
+bool is_invertible(const BlockOptions& block) {
+  return !block.is_parallel && block.norm_placement != NormPlacement::kPost &&
+         std::ranges::none_of(block.order, [](char letter) {
+           const auto* const kind = find_sublayer(letter);
+           return kind == nullptr || kind->replaces_stream || kind->carries_state;
+         });
+}
+
 /// Runs the block again in the backward pass. Tensors computed elsewhere that the block reads are
 /// passed as inputs too, so that they get gradients.
 at::Tensor recompute_block(const Block& block,
                            const BlockFunction& run,
                            const at::Tensor& x,
                            const ForwardContext& context) {
+  const auto own = std::make_shared<BlockContext>(context);
   std::vector<at::Tensor> inputs{x};
-  std::optional<EncoderStates> encoder_states;  // a copy: the context's may no longer exist then
-  if (context.encoder_states != nullptr) {
-    encoder_states = *context.encoder_states;
-    inputs.push_back(encoder_states->states);
-  }
-  const bool has_bias = context.distance_bias.defined();
-  if (has_bias) {
-    inputs.push_back(context.distance_bias);
-  }
-  const bool has_table = context.distance_table.vectors.defined();
-  if (has_table) {
-    inputs.push_back(context.distance_table.vectors);
-  }
+  inputs.insert(inputs.end(), own->tensors().begin(), own->tensors().end());
   // Auxiliary losses are outputs too: only so do they get a gradient.
   const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
   const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
-    auto inner = context;
-    auto states = encoder_states;
-    auto next = again.begin() + 1;
-    if (states) {
-      states->states = *next++;
-      inner.encoder_states = &*states;
-    }
-    if (has_bias) {
-      inner.distance_bias = *next++;
-    }
-    if (has_table) {
-      inner.distance_table.vectors = *next;
-    }
     AuxiliaryLosses collected;
-    inner.auxiliary_losses = context.auxiliary_losses == nullptr ? nullptr : &collected;
-    std::vector<at::Tensor> result{run(again[0], inner)};
+    std::vector<at::Tensor> result{run(again[0], own->with(again.data() + 1, collected))};
     *losses = collected.all();
     for (auto& loss : *losses) {
       result.push_back(std::exchange(loss.sum, {}));
@@ -108,27 +93,59 @@ at::Tensor recompute_block(const Block& block,
 }
 
 /// No recomputation while attention is recorded, so that each block runs once.
-at::Tensor run_or_recompute(const Block& block,
-                            const BlockFunction& run,
-                            const at::Tensor& x,
-                            const ForwardContext& context) {
-  if (!context.recomputes_layers || !at::GradMode::is_enabled() ||
-      context.attention_recorder != nullptr) {
-    return run(x, context);
-  }
-  return recompute_block(block, run, x, context);
+bool runs_once(const ForwardContext& context) {
+  return !at::GradMode::is_enabled() || context.attention_recorder != nullptr;
 }
 
 at::Tensor run_block(const Block& block,
-                     const BlockFunction& run,
+                     BlockFunction run,
                      const at::Tensor& x,
-                     const ForwardContext& context) {
-  auto* const hook = BlockHook::current();
-  if (hook == nullptr) {
-    return run_or_recompute(block, run, x, context);
+                     const ForwardContext& context,
+                     bool recomputes) {
+  if (auto* const hook = BlockHook::current()) {
+    call_after_backward(*hook, block, x);
+    run = with_hook(*hook, block, run);
   }
-  call_after_backward(*hook, block, x);
-  return run_or_recompute(block, with_hook(*hook, block, run), x, context);
+  return recomputes && !runs_once(context) ? recompute_block(block, run, x, context)
+                                           : run(x, context);
+}
+
+at::Tensor run_reversible(const std::shared_ptr<Block>& block,
+                          const at::Tensor& streams,
+                          const ForwardContext& context,
+                          const RowSelection* selection) {
+  if (selection != nullptr) {
+    const BlockFunction run = [block, rows = *selection](const at::Tensor& in,
+                                                         const ForwardContext& own) {
+      return forward_reversible_selected(*block, in, own, rows);
+    };
+    return run_block(*block, run, streams, context, /*recomputes=*/true);
+  }
+  if (runs_once(context)) {
+    const BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
+      return forward_reversible(*block, in, own);
+    };
+    return run_block(*block, run, streams, context, /*recomputes=*/false);
+  }
+  if (auto* const hook = BlockHook::current()) {
+    call_after_backward(*hook, *block, streams);
+  }
+  return invertible_layer(block, streams, context);
+}
+
+at::Tensor run_plain(const std::shared_ptr<Block>& block,
+                     const at::Tensor& x,
+                     const ForwardContext& context,
+                     const RowSelection* selection) {
+  BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
+    return block->forward(in, own);
+  };
+  if (selection != nullptr) {
+    run = [block, rows = *selection](const at::Tensor& in, const ForwardContext& own) {
+      return block->forward_selected(in, own, rows);
+    };
+  }
+  return run_block(*block, run, x, context, context.recomputes_layers);
 }
 
 }  // namespace
@@ -136,7 +153,11 @@ at::Tensor run_block(const Block& block,
 StackImpl::StackImpl(const StackOptions& options)
     : first_layer_(options.first_layer),
       layerdrop_(options.stochastic_depth.layerdrop),
-      has_dropout_(std::ranges::any_of(options.layers, has_dropout)) {
+      has_dropout_(std::ranges::any_of(options.layers, has_dropout)),
+      reversible_(options.reversible) {
+  TORCH_CHECK(!reversible_ || (!options.halting && !options.step_embedding &&
+                               std::ranges::all_of(options.layers, is_invertible)),
+              "layers of this kind are not reversible");
   const auto layers = options.layers.size();
   const auto groups =
       options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
@@ -210,19 +231,13 @@ at::Tensor StackImpl::forward_layer(std::size_t layer,
                                     const ForwardContext& shared,
                                     const RowSelection* selection) {
   if (is_dropped(layer, shared)) {
-    return selection == nullptr ? x : selection->select(x);
+    return selection == nullptr ? x
+           : reversible_        ? select_streams(x, *selection)
+                                : selection->select(x);
   }
-  const auto block = blocks_[layer];
-  BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
-    return block->forward(in, own);
-  };
-  if (selection != nullptr) {
-    run = [block, rows = *selection](const at::Tensor& in, const ForwardContext& own) {
-      return block->forward_selected(in, own, rows);
-    };
-  }
-  return ActivationHook::run_hooks(
-      layer, run_block(*block, run, layer_input(layer, x, shared), at_layer(layer, shared)));
+  const auto run = reversible_ ? run_reversible : run_plain;
+  return ActivationHook::run_hooks(layer, run(blocks_[layer], layer_input(layer, x, shared),
+                                              at_layer(layer, shared), selection));
 }
 
 at::Tensor StackImpl::layer_input(std::size_t layer,
@@ -254,10 +269,28 @@ at::Tensor StackImpl::forward_first(std::size_t count,
   return stream;
 }
 
+ForwardContext StackImpl::begin(const at::Tensor& x, const ForwardContext& given) const {
+  auto result = with_shared_scores(given, x.device());
+  if (reversible_) {
+    result.reversible_pass =
+        std::make_shared<ReversiblePass>(ReversiblePass{.compute_type = x.scalar_type()});
+  }
+  return result;
+}
+
+at::Tensor StackImpl::opened(const at::Tensor& x) const {
+  return reversible_ ? duplicate_stream(x) : x;
+}
+
+at::Tensor StackImpl::closed(const at::Tensor& states, at::ScalarType type) const {
+  return reversible_ ? merge_streams(states, *reversible_, type) : states;
+}
+
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
-  const auto shared = with_shared_scores(given, x.device());
-  return final_norm(halting_ ? forward_halting(x, shared)
-                             : forward_first(blocks_.size(), x, shared));
+  const auto shared = begin(x, given);
+  const auto states =
+      halting_ ? forward_halting(x, shared) : forward_first(blocks_.size(), opened(x), shared);
+  return final_norm(closed(states, x.scalar_type()));
 }
 
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
@@ -266,9 +299,11 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
   if (blocks_.empty() || halting_ || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
-  const auto context = with_shared_scores(given, x.device());
+  const auto context = begin(x, given);
   const auto last = blocks_.size() - 1;
-  return final_norm(forward_layer(last, forward_first(last, x, context), context, &selection));
+  const auto states =
+      forward_layer(last, forward_first(last, opened(x), context), context, &selection);
+  return final_norm(closed(states, x.scalar_type()));
 }
 
 at::Tensor StackImpl::final_norm(const at::Tensor& stream) const {

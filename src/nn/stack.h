@@ -12,6 +12,7 @@
 #include "nn/depth/stochastic_depth.h"
 #include "nn/embedding/step_embedding.h"
 #include "nn/position/position.h"
+#include "nn/reversible.h"
 
 namespace weft::nn {
 
@@ -27,16 +28,21 @@ struct StackOptions {
   StochasticDepth stochastic_depth = {};
   std::optional<HaltingOptions> halting = {};  // tokens need different numbers of layers
   std::optional<StepEmbeddingType> step_embedding = {};
+  /// Layers with two streams that keep no activations for the backward pass. The blocks must have
+  /// their norms in front of the sub-layers, which all add to their input.
+  std::optional<StreamMerge> reversible = {};
   std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
 
-/// Sequence of blocks, each of its own specification, and the final norm if there is one.
+/// Sequence of blocks, each of its own specification, and the final norm if there is one. States
+/// between reversible layers are both streams, (2 N, D).
 class StackImpl : public torch::nn::Module {
  public:
   explicit StackImpl(const StackOptions& options);
 
-  at::Tensor forward(const at::Tensor& x, const ForwardContext& context);  // (N, D) -> (N, D)
+  /// (N, D) -> (N, D), or (N, 2 D) with concatenated streams
+  at::Tensor forward(const at::Tensor& x, const ForwardContext& context);
 
   /// The parts of forward(), for callers that need the states between the layers.
 
@@ -58,6 +64,10 @@ class StackImpl : public torch::nn::Module {
                               const RowSelection& selection);
 
  private:
+  ForwardContext begin(const at::Tensor& x, const ForwardContext& given) const;
+  /// The input of the first layer, and the states behind the last.
+  at::Tensor opened(const at::Tensor& x) const;
+  at::Tensor closed(const at::Tensor& states, at::ScalarType type) const;
   /// Output of all layers with adaptive computation time.
   at::Tensor forward_halting(const at::Tensor& x, const ForwardContext& shared);
   at::Tensor layer_input(std::size_t layer, const at::Tensor& x, const ForwardContext& context);
@@ -73,6 +83,7 @@ class StackImpl : public torch::nn::Module {
   int64_t first_layer_;
   double layerdrop_;
   bool has_dropout_;
+  std::optional<StreamMerge> reversible_;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
   StepEmbedding step_embedding_{nullptr};

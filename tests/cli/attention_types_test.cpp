@@ -122,6 +122,13 @@ const AttentionModel kModels[] = {
      "type: gpt2, layers: 4, attention: {heads: 2}, block: a av vf f, residual: {type: rezero}, "
      "norm: {place: none}",
      true},
+    {"reversible",
+     "type: gpt2, layers: 4, attention: [{heads: 2, type: reformer, chunk: 4, buckets: 4}, {type: "
+     "full}], residual: {type: reversible, merge: concatenate}, tie_word_embeddings: false",
+     true},
+    {"reversible_encoder",
+     "type: bert, layers: 2, attention: {heads: 2}, residual: {type: reversible}, norm: {place: "
+     "pre}"},
     {"shared_layers", "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2}", true},
     {"causal_experts",
      "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "

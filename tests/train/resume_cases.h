@@ -251,6 +251,16 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "none}, convolution: {kernel_size: 5}, residual: {type: rezero}, feed_forward: {type: "
       "maxout}}",
       "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16"}},
+    {"reversible layers",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 4, attention: [{heads: 2, type: reformer, chunk: 4, "
+      "buckets: 4}, {type: full}], dropout: 0.1, residual: {type: reversible, merge: concatenate}, "
+      "tie_word_embeddings: false, layerdrop: 0.2, drop_path_rate: 0.1, feed_forward: [{type: "
+      "standard, width: 24}, {type: mixture_of_experts, experts: 3}]}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.micro_batch_tokens=40",
+      "train.precision=bf16"}},
     {"attention over patterns",
      "{type: mlm}",
      "train",

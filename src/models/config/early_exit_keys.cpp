@@ -54,6 +54,9 @@ void read_early_exit(Section& model, ModelOptions& options) {
     if (options.layer_types.halting) {
       section.fail("type", "is not possible with halting");
     }
+    if (options.layer_types.reversible) {
+      section.fail("type", "is not possible with residual.type: reversible");
+    }
     if (!own || section.has("type")) {  // else that of init_from
       own = EarlyExitOptions{.rule = nn::read_component(section, nn::exit_rules().at(type))};
     }

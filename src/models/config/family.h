@@ -59,6 +59,8 @@ struct FamilyCapabilities {
   bool has_language_tokens = false;      // the decoder starts with the language token of its text
   bool decoder_starts_with_eos = false;  // else with the padding token
   bool has_matrix_products = true;
+  bool has_layer_kinds = false;           // layers have one of two types of attention
+  bool has_stream_concatenation = false;  // layers are reversible; states are both streams (2 D)
   std::optional<double> default_lr = {};  // of train.optimizer; nullopt: by the task
   bool has_class_output = false;          // `model.output` predicts its classes
   bool requires_text_pairs = false;       // compares two texts

@@ -308,15 +308,6 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
   types.sharing = sharing;
 }
 
-void read_residual_type(Section section, LayerTypes& types) {
-  read_model_type(section, nn::residual_types(), "plain",
-                  {.help = "How the output of a sub-layer is added to its input: as it is (plain), "
-                           "times a number (constant), a learned number that starts at 0 (rezero), "
-                           "or a learned vector that starts small (layer_scale)."},
-                  types.residual);
-  section.reject_unread();
-}
-
 void read_output_type(Section section, LayerTypes& types) {
   read_model_type(section, nn::output_types(), "full",
                   {.help = "full: a matrix and a softmax over the whole vocabulary. Others are for "

@@ -86,9 +86,6 @@ void read_sharing(config::Section section,
                   const std::vector<int64_t>& stacks,
                   ModelOptions& options);
 
-/// Reads `residual`, how the outputs of sub-layers are added to their inputs.
-void read_residual_type(config::Section section, LayerTypes& types);
-
 /// Reads `block`, the orders of the sub-layers, and the sections of those that have one. `stacks`:
 /// the number of layers of the model, or of its encoder and its decoder. Throws config::Error.
 void read_block(config::Section& model, const std::vector<int64_t>& stacks, LayerTypes& types);

@@ -6,11 +6,13 @@
 #include "config/section.h"
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
+#include "models/config/family.h"
 #include "models/config/halting_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
+#include "models/config/residual_keys.h"
 #include "nn/output/output_layer.h"
 #include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
@@ -25,7 +27,6 @@ constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
 constexpr auto kSharingKey = "sharing";
 constexpr auto kNormPlaceKey = "norm_place";
-constexpr auto kResidualKey = "residual";
 constexpr auto kPositionKey = "position";
 constexpr auto kOutputKey = "output";
 constexpr auto kPoolingKey = "classifier_pooling";
@@ -128,10 +129,14 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
   }
   stack.halting = types.halting;
   stack.step_embedding = types.step_embedding;
+  if (types.reversible) {
+    stack.reversible = types.reversible;
+  }
   if (types.norm_place) {
     stack.norm.reset();
     if (*types.norm_place == nn::NormPlacement::kSandwich && !stack.layers.empty()) {
       stack.norm = stack.layers.front().norm;
+      stack.norm->dim *= stack.reversible == nn::StreamMerge::kConcatenate ? 2 : 1;
     }
   }
   return stack;
@@ -149,7 +154,8 @@ bool has_distinct_layer_types(const ModelOptions& options) {
     return choices.cycle.size() > 1 || !choices.ranges.empty();
   };
   return window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
-         options.scale_attn_by_inverse_layer_idx || varies(types.attention) ||
+         options.scale_attn_by_inverse_layer_idx ||
+         capabilities_of(options.family).has_layer_kinds || varies(types.attention) ||
          varies(types.feed_forward) || nn::block_orders(types.block).size() > 1 ||
          std::ranges::any_of(types.sublayers,
                              [&](const auto& sublayer) { return varies(sublayer.second); });
@@ -185,9 +191,7 @@ void write_layer_types(Json& json, const LayerTypes& types) {
     json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
   }
   write_halting(json, types);
-  if (types.residual) {
-    json[kResidualKey] = json_of_component(*types.residual);
-  }
+  write_residual(json, types);
   if (types.output) {
     json[kOutputKey] = json_of_component(*types.output);
   }
@@ -236,10 +240,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     sharing.read("cycle", types.sharing->cycles);
   }
   read_halting(fields, types);
-  if (fields.has(kResidualKey)) {
-    types.residual = component_from_json(fields.at(kResidualKey),
-                                         str_cat(place, ": ", kResidualKey), nn::residual_types());
-  }
+  read_residual(fields, types);
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),
                                        nn::output_types());

@@ -12,6 +12,7 @@
 #include "nn/depth/halting.h"
 #include "nn/embedding/step_embedding.h"
 #include "nn/norm/norm_place.h"
+#include "nn/reversible.h"
 
 namespace weft::nn {
 class Attention;
@@ -88,6 +89,7 @@ struct LayerTypes {
   std::optional<nn::HaltingOptions> halting;
   std::optional<nn::StepEmbeddingType> step_embedding;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
+  std::optional<nn::StreamMerge> reversible;  // in place of `residual`: layers with two streams
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
   /// Of sequence classifiers.
   std::optional<nn::ComponentChoice<nn::SequencePooling, nn::SequencePoolingOptions>> pooling;
@@ -95,7 +97,7 @@ struct LayerTypes {
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
            !norm && !norm_place && !sharing && !halting && !step_embedding && !residual &&
-           !output && !pooling;
+           !reversible && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };

@@ -111,6 +111,16 @@ int64_t embedding_width(const ModelOptions& options) {
   return options.embedding_size > 0 ? options.embedding_size : options.dim;
 }
 
+bool has_reversible_layers(const ModelOptions& options) {
+  return options.layer_types.reversible || capabilities_of(options.family).has_stream_concatenation;
+}
+
+int64_t states_dim(const ModelOptions& options) {
+  const bool has_both_streams = capabilities_of(options.family).has_stream_concatenation ||
+                                options.layer_types.reversible == nn::StreamMerge::kConcatenate;
+  return has_both_streams ? 2 * options.dim : options.dim;
+}
+
 bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
   return options.window.global_layers.empty()
              ? layer % options.window.global_every == 0

@@ -84,6 +84,7 @@ struct ModelOptions {
   LandmarkOptions nystrom;          // nystromformer
   nn::MixtureOptions mixture;       // mixtral, switch_transformers
   SparseOptions sparse;             // switch_transformers
+  ReformerOptions reformer;         // reformer
   int64_t layer_groups = 0;         // nn::StackOptions::layer_groups
   BiasOptions biases;
   nn::T5BiasOptions relative;  // of T5
@@ -142,6 +143,11 @@ bool uses_language_ids(const ModelOptions& options);
 
 /// E: the width of the embeddings and of the input of the output matrix.
 int64_t embedding_width(const ModelOptions& options);
+
+/// Whether the layers have two streams and keep no activations.
+bool has_reversible_layers(const ModelOptions& options);
+/// Width of the last hidden states: D, or 2 D where both streams of reversible layers are states.
+int64_t states_dim(const ModelOptions& options);
 
 /// Whether a layer attends to whole sequences rather than a window.
 bool is_global_attention_layer(const ModelOptions& options, int64_t layer);

@@ -43,6 +43,36 @@ struct LandmarkOptions {
   bool operator==(const LandmarkOptions&) const = default;
 };
 
+/// One of the two kinds of attention of Reformer: a token attends to its chunk and to chunks beside
+/// it, of the text (local) or of its tokens sorted by hash.
+struct ReformerChunkOptions {
+  int64_t length = 64;  // tokens of a chunk
+  int64_t before = 1;   // chunks before its own that a token attends to
+  int64_t after = 0;    // and behind
+
+  bool operator==(const ReformerChunkOptions&) const = default;
+};
+
+/// Layers of Reformer (arXiv:2001.04451) as transformers has them.
+struct ReformerOptions {
+  std::vector<bool> hashed_layers = {};  // one entry per layer: hashed (lsh), else local
+  bool is_causal = false;
+  ReformerChunkOptions local = {};
+  ReformerChunkOptions hashed = {};
+  double hashed_dropout = 0;          // on the weights of hashed attention
+  std::vector<int64_t> buckets = {};  // factors of their number; empty: by the length of the text
+  int64_t rounds = 1;                 // of hashing
+  std::optional<int64_t> seed = {};   // of the rotations, as torch's generator draws them
+  /// Rows and columns of the grid of positions, and the widths of their vectors; empty: a vector
+  /// for each position.
+  std::vector<int64_t> axial_shape = {};
+  std::vector<int64_t> axial_dims = {};
+  double axial_init_std = 1;
+  int64_t feed_forward_chunk = 0;  // tokens that the feed-forward computes at once; 0: all
+
+  bool operator==(const ReformerOptions&) const = default;
+};
+
 /// Layers of Switch Transformers (arXiv:2101.03961) with experts, at equal distances.
 struct SparseOptions {
   int64_t encoder_layers = 0;

@@ -7,6 +7,7 @@
 #include "models/config/family_definition.h"
 #include "models/config/halting_keys.h"
 #include "models/config/layer_type_keys.h"
+#include "models/config/residual_keys.h"
 #include "models/config/stochastic_depth_keys.h"
 #include "nn/attention/attention.h"
 
@@ -49,9 +50,9 @@ class Reader {
     read_sharing(section.section("sharing", {.help = "Layers that share their parameters."}),
                  stacks(), options_);
     read_halting(section, options_);
-    read_residual_type(
-        section.section("residual", {.help = "The residual connections around the sub-layers."}),
-        options_.layer_types);
+    if (keys_.has_residual) {
+      read_residual(section, options_.layer_types);
+    }
     read_stochastic_depth(section, options_);
     norm(section.section("norm", {.help = "The norms of the stack."}));
     models::require_unchanged(section, "attention",
@@ -76,6 +77,7 @@ class Reader {
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
       reject_ties_without_matrix(section, options_.layer_types);
     }
+    check_reversible(section, options_);
   }
 
  private:
@@ -152,11 +154,13 @@ class Reader {
                             "arXiv:2305.13245); must divide heads. 0: same as heads.",
                     .unit = "heads",
                     .range = config::between(0, 1024)});
+      require_unchanged(section, "key_value_heads", &ModelOptions::key_value_heads);
+    }
+    if (keys_.has_grouped_heads || keys_.has_head_dim) {
       section.read("head_dim", options_.head_dim,
                    {.help = "Head size. 0: dim / heads.",
                     .unit = "features",
                     .range = config::between(0, 1024)});
-      require_unchanged(section, "key_value_heads", &ModelOptions::key_value_heads);
       require_unchanged(section, "head_dim", &ModelOptions::head_dim);
     }
     if (options_.heads % key_value_heads(options_) != 0) {

@@ -19,11 +19,13 @@ struct SharedModelKeys {
   bool has_dropout = true;  // other than attention dropout
   bool has_activation = true;
   bool has_ties = true;
+  bool has_residual = true;
   bool has_output = true;          // predicts tokens
   std::string_view pooling = {};   // classifier_pooling of the family; empty: no such key
   bool has_sinusoids = false;      // position.sinusoidal_init
   bool has_rotary = false;         // position.rope_theta and its scaling
   bool has_grouped_heads = false;  // attention.key_value_heads, attention.head_dim
+  bool has_head_dim = false;       // attention.head_dim alone
   bool has_window = false;         // attention.window
   bool has_layer_scale = false;    // attention.scale_attn_by_inverse_layer_idx
   bool has_embedding_dropout = false;

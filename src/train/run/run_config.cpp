@@ -117,6 +117,10 @@ void check_gradient_checkpointing(const config::Section& train, const RunConfig&
     train.report("gradient_checkpointing",
                  "layers has no effect with objective.alpha_attention, must be none");
   }
+  if (models::has_reversible_layers(config.model)) {
+    train.report("gradient_checkpointing",
+                 "layers has no effect on reversible layers, must be none");
+  }
   if (models::is_baseline(config.model.family)) {
     train.report("gradient_checkpointing", "layers, but this model has no layers, must be none");
   }

@@ -145,6 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
         ProbeCase{"pairs", "{type: bert", "{type: mlm, next_sentence: true}"},
         ProbeCase{"checkpointed", "{type: bert", "{type: mlm}", "train.txt",
                   ", gradient_checkpointing: layers"},
+        ProbeCase{"reversible",
+                  "{type: gpt2, residual: {type: reversible}, dim: 64, layers: 3, attention: "
+                  "{heads: 4}, position: {length: 64}, feed_forward: {width: 256}}",
+                  "{type: causal}"},
         ProbeCase{"modernbert", "{type: modernbert", "{type: mlm}"},
         ProbeCase{"causal", "{type: gpt2", "{type: causal}"},
         ProbeCase{"llama",
@@ -244,6 +248,22 @@ TEST_F(StepProbeTest, FlopsFollowWhatIsTrained) {
   EXPECT_LT(flops(", freeze: [embeddings, layers.0]", false), 2.2);
   EXPECT_LT(flops("", true), whole);
   EXPECT_GT(flops(", gradient_checkpointing: layers", false), whole + 0.9);
+}
+
+TEST_F(StepProbeTest, ReversibleLayersKeepNoActivations) {
+  const auto bytes = [&](const std::string& residual, int layers) {
+    Probe probe(config({.name = "",
+                        .model = "{type: gpt2, residual: {type: " + residual +
+                                 "}, dim: 64, attention: {heads: 4}, position: {length: 64}, "
+                                 "feed_forward: {width: 256}, layers: " +
+                                 std::to_string(layers) + "}",
+                        .objective = "{type: causal}"}),
+                70, {.length = 64});
+    return static_cast<double>(probe->run(8).activation_bytes);
+  };
+  const auto two = bytes("reversible", 2);
+  EXPECT_LT(bytes("reversible", 16) / two, 1.01);
+  EXPECT_GT(bytes("plain", 16) / bytes("plain", 2), 4);
 }
 
 TEST_F(StepProbeTest, TooLittleMemoryIsAnError) {
