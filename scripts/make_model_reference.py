@@ -37,6 +37,11 @@ DEBERTA_OWN = dict(SIZES, type_vocab_size=0, num_labels=3, relative_attention=Tr
 LONGFORMER = dict(ROBERTA, attention_window=4)
 BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_blocks=1)   # short texts have full attention
 NYSTROMFORMER = dict(SIZES, num_landmarks=2, segment_means_seq_len=6, conv_kernel_size=3)
+REFORMER = dict(vocab_size=VOCABULARY, hidden_size=8, num_attention_heads=2, attention_head_size=6, feed_forward_size=12,
+                attn_layers=["local", "lsh", "local"], local_attn_chunk_length=2, lsh_attn_chunk_length=6, axial_pos_shape=(2, 3),
+                axial_pos_embds_dim=(3, 5), max_position_embeddings=6, hidden_dropout_prob=0.0, local_attention_probs_dropout_prob=0.0,
+                pad_token_id=PAD, bos_token_id=0, eos_token_id=2, use_cache=False)
+HASHED = dict(REFORMER, lsh_attn_chunk_length=2, num_hashes=2, hash_seed=7)   # its result depends on the length of the padded batch
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
 MIXTRAL = dict(LLAMA, num_local_experts=3, num_experts_per_tok=2)
@@ -124,6 +129,14 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "xlm-sequence": ("XLMForSequenceClassification", dict(XLM, **LANGUAGES, num_labels=3), "class"),
     "xlm-token": ("XLMForTokenClassification", dict(XLM, n_langs=3, use_lang_emb=False, num_labels=3), "token"),
     "xlm-span": ("XLMForQuestionAnsweringSimple", XLM, "span"),
+    "reformer-model": ("ReformerModel", REFORMER, None),
+    "reformer-causal-lm": ("ReformerModelWithLMHead", dict(REFORMER, is_decoder=True), "causal"),
+    "reformer-masked-lm": ("ReformerForMaskedLM", dict(REFORMER, chunk_size_feed_forward=2, hidden_act="gelu"), "masked"),
+    "reformer-learned-positions": ("ReformerForMaskedLM", dict(REFORMER, axial_pos_embds=False, local_num_chunks_after=1), "masked"),
+    "reformer-hashed": ("ReformerForMaskedLM", dict(HASHED, attn_layers=["lsh", "lsh"], num_buckets=4), "masked"),
+    "reformer-hashed-causal": ("ReformerModelWithLMHead", dict(HASHED, num_buckets=[2, 4], num_hashes=1, is_decoder=True), "causal"),
+    "reformer-sequence": ("ReformerForSequenceClassification", dict(REFORMER, num_labels=3), "class"),
+    "reformer-span": ("ReformerForQuestionAnswering", REFORMER, "span"),
     "gpt2-model": ("GPT2Model", GPT2, None),
     "gpt2-causal-lm": ("GPT2LMHeadModel", dict(GPT2, scale_attn_by_inverse_layer_idx=True, n_inner=12), "causal"),
     "gpt2-untied": ("GPT2LMHeadModel", dict(GPT2, activation_function="relu", tie_word_embeddings=False), "causal"),
@@ -207,6 +220,8 @@ def prefix_mask(inputs):
 
 
 def passed(model, inputs):
+    if model.config.model_type == "reformer":  # whose layers have gradients in training only; nothing is dropped
+        model.train()
     if "prefix_lengths" in inputs:
         return model(input_ids=inputs["input_ids"], labels=inputs["labels"], attention_mask=prefix_mask(inputs))
     if model.main_input_name != "pixel_values":
@@ -222,6 +237,8 @@ def inputs_of(model, kind):
         return image_inputs(model, kind)
     generator = torch.Generator().manual_seed(SEED + 1)
     lengths = [6, 6, 6] if kind == "span" else LENGTHS  # its loss counts padding as an answer: so none there
+    if getattr(model.config, "hash_seed", None) is not None:
+        lengths = [6, 6, 6]
     if model.config.model_type == "nystromformer":  # its convolution and landmarks see padding and other texts
         lengths = [6]
     rows, columns = len(lengths), max(lengths)

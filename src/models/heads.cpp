@@ -22,8 +22,9 @@ kernels::Activation mlm_activation(const ModelOptions& options) {
 }  // namespace
 
 MlmHeadImpl::MlmHeadImpl(const ModelOptions& options) : activation_(mlm_activation(options)) {
-  const int64_t width = embedding_width(options);
-  if (capabilities_of(options.family).has_mlm_transform) {
+  const bool has_transform = capabilities_of(options.family).has_mlm_transform;
+  const int64_t width = has_transform ? embedding_width(options) : states_dim(options);
+  if (has_transform) {
     dense_ = register_module(
         "dense", nn::Linear(nn::LinearOptions{options.dim, width, options.biases.head}));
     norm_ = register_module("norm", nn::make_norm(norm_of(options, width)));
@@ -71,14 +72,14 @@ ClassificationHeadImpl::ClassificationHeadImpl(const ModelOptions& options)
     : activation_(inner_activation(options)),
       has_input_dropout_(capabilities_of(options.family).has_classifier_input_dropout) {
   if (activation_) {
-    dense_ = register_module(
-        "dense", nn::Linear(nn::LinearOptions{options.dim, options.dim, options.biases.head}));
+    dense_ = register_module("dense", nn::Linear(nn::LinearOptions{states_dim(options), options.dim,
+                                                                   options.biases.head}));
   }
   if (capabilities_of(options.family).has_prediction_head) {
     norm_ = register_module("norm", nn::make_norm(norm_of(options, options.dim)));
   }
-  output_ =
-      register_module("output", nn::Linear(nn::LinearOptions{options.dim, head_outputs(options)}));
+  const auto width = dense_ ? options.dim : states_dim(options);
+  output_ = register_module("output", nn::Linear(nn::LinearOptions{width, head_outputs(options)}));
 }
 
 at::Tensor ClassificationHeadImpl::forward(const at::Tensor& rows,

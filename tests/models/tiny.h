@@ -52,6 +52,11 @@ inline models::ModelOptions tiny_options(models::Family family = models::family_
     options.window.size = 4;
     options.window.global_every = 2;
   }
+  if (capabilities.has_stream_concatenation) {  // Reformer
+    options.norm_placement = models::NormPlacement::kPre;
+    options.tie_word_embeddings = false;
+    options.reformer.local.length = 4;
+  }
   if (capabilities.has_language_ids) {
     options.xlm.languages = {"de", "en"};
     options.xlm.embedding_init_std = 0.2;

@@ -39,6 +39,7 @@ Registry<FamilyDefinition>& registered_families() {
                                                            vit(),
                                                            deit(),
                                                            xlm(),
+                                                           reformer(),
                                                            ngram(),
                                                            feed_forward_lm(),
                                                            elmo(),

@@ -19,6 +19,7 @@ FamilyDefinition nystromformer();  // arXiv:2102.03902
 FamilyDefinition albert();         // arXiv:1909.11942
 FamilyDefinition deberta();        // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
 FamilyDefinition xlm();            // arXiv:1901.07291
+FamilyDefinition reformer();       // arXiv:2001.04451
 
 FamilyDefinition bag_of_words();            // a linear classifier of word counts
 FamilyDefinition fasttext();                // mean of embeddings, arXiv:1607.01759

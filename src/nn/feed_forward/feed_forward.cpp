@@ -1,10 +1,16 @@
 #include "nn/feed_forward/feed_forward.h"
 
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
 #include "kernels/dropout.h"
 #include "nn/dropout_sites.h"
 #include "nn/feed_forward/feed_forward_types.h"
 #include "nn/feed_forward/mixture_of_experts.h"
 #include "nn/linear.h"
+#include "nn/recompute.h"
 
 namespace weft::nn {
 
@@ -22,6 +28,25 @@ class StandardFeedForward : public FeedForward {
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
+    return options_.chunk > 0 && x.size(0) > options_.chunk ? in_chunks(x, context)
+                                                            : all_at_once(x, context);
+  }
+
+ private:
+  /// Each chunk is computed again in the backward pass: only then do its activations not add up.
+  at::Tensor in_chunks(const at::Tensor& x, const ForwardContext& context) {
+    std::vector<at::Tensor> chunks;
+    for (int64_t begin = 0; begin < x.size(0); begin += options_.chunk) {
+      auto own = context;
+      own.first_row += begin;
+      const auto rows = x.slice(0, begin, begin + options_.chunk);
+      const auto work = [this, own](const at::Tensor& in) { return all_at_once(in, own); };
+      chunks.push_back(at::GradMode::is_enabled() ? recompute(rows, *this, work) : work(rows));
+    }
+    return at::cat(chunks);
+  }
+
+  at::Tensor all_at_once(const at::Tensor& x, const ForwardContext& context) {
     const auto inner = up_->forward(x, context);  // (N, F), gated (N, 2F)
     const double rate = context.rate(options_.dropout);
     if (rate == 0 && down_->has_fused_path()) {
@@ -34,7 +59,6 @@ class StandardFeedForward : public FeedForward {
     return down_->forward(kernels::dropout(hidden, rate, rng_key), context);
   }
 
- private:
   FeedForwardOptions options_;
   Linear up_{nullptr};  // gated (2F, D): rows of the activated half, then of the other
   Linear down_{nullptr};

@@ -17,6 +17,7 @@ struct FeedForwardOptions {
   bool is_gated = false;  // a second projection multiplies the activated one (arXiv:2002.05202)
   bool has_bias = true;
   double dropout = 0;  // on the F-wide activations (BERT has none)
+  int64_t chunk = 0;   // tokens whose activations exist at the same time; 0: all
 };
 
 /// Changes each token by itself.

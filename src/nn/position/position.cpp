@@ -1,6 +1,7 @@
 #include "nn/position/position.h"
 
 #include "nn/position/alibi.h"
+#include "nn/position/axial.h"
 #include "nn/position/convolutional.h"
 #include "nn/position/disentangled.h"
 #include "nn/position/learned.h"
@@ -21,6 +22,7 @@ Registry<PositionDefinition>& position_registry() {
   static Registry<PositionDefinition> registry(
       "position type", {
                            {{"learned", read_learned_position}},
+                           {{"axial", read_axial_position}},
                            {{"sinusoidal", read_sinusoidal_position}},
                            {{"rotary", read_rotary_position}},
                            {{"t5", read_t5_bias}, /*has_limit=*/false},

@@ -33,6 +33,9 @@ TEST(CompletedConfig, TheHeadIsInferredFromItsTensors) {
     for (const auto& head_name : heads_of(family)) {
       const auto options = test::tiny_options(family, head_name.head);
       const Trimmed trimmed(options, {"architectures"});
+      if (family == family_named("reformer") && head_name.head == Head::kMaskedLm) {
+        continue;  // has the tensors of the causal one
+      }
       // ModernBERT's classifiers are indistinguishable: a sequence classifier is assumed.
       const bool is_told = family != family_named("modernbert") ||
                            (head_name.head != Head::kToken && head_name.head != Head::kSpan);

@@ -11,7 +11,7 @@
 
 namespace weft::nn {
 
-BucketedAttention::BucketedAttention(const AttentionOptions& options, const BucketedOptions& own)
+SharedKeyAttention::SharedKeyAttention(const AttentionOptions& options, const BucketedOptions& own)
     : options_(options), own_(own), angles_(options) {
   const LinearOptions projection{options.dim, options.heads * head_dim(options), options.has_bias};
   shared_ = register_module("query_key", Linear(projection));
@@ -19,17 +19,17 @@ BucketedAttention::BucketedAttention(const AttentionOptions& options, const Buck
   output_ = register_module("output", output_projection(options));
 }
 
-kernels::AttentionSettings BucketedAttention::settings(const ForwardContext& context) const {
+kernels::AttentionSettings SharedKeyAttention::settings(const ForwardContext& context) const {
   auto result = attention_settings(options_, context, /*by_head=*/true);
   result.scale = own_.scale;
   return result;
 }
 
-kernels::RngKey BucketedAttention::rng_key(const ForwardContext& context) const {
+kernels::RngKey SharedKeyAttention::rng_key(const ForwardContext& context) const {
   return context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
 }
 
-at::Tensor BucketedAttention::forward(const at::Tensor& x, const ForwardContext& context) {
+at::Tensor SharedKeyAttention::forward(const at::Tensor& x, const ForwardContext& context) {
   const auto width = head_dim(options_);
   auto query = shared_->forward(x, context);
   if (const auto& table = angles_.table(context.layout.position_limit, x.device());
@@ -61,10 +61,9 @@ at::Tensor BucketedAttention::forward(const at::Tensor& x, const ForwardContext&
   return output_->forward(attend(rows, sequences, context).view({x.size(0), -1}), context);
 }
 
-/// One round for all rows; with the log of its sums, if there are others.
-kernels::PartialAttention BucketedAttention::attend_round(const GroupedRows& rows,
-                                                          const BucketedGroups& groups,
-                                                          const ForwardContext& context) const {
+kernels::PartialAttention SharedKeyAttention::attend_round(const GroupedRows& rows,
+                                                           const BucketedGroups& groups,
+                                                           const ForwardContext& context) const {
   auto result =
       attend_in_groups(groups.rows, rows, settings(context), rng_key(context), own_.rounds > 1);
   if (!result.lse.defined() || !own_.prefers_others) {
@@ -80,7 +79,7 @@ at::Tensor BucketedAttention::attend(const GroupedRows& rows,
                                      const std::vector<BucketedSequence>& sequences,
                                      const ForwardContext& context) const {
   MergedRounds rounds;
-  for (int64_t round = 0; round < own_.rounds; ++round) {
+  for (int64_t round = 0; round < bucketed().rounds; ++round) {
     const auto groups = groups_of_round(rows.key, sequences, round, context);
     rounds.add(attend_round(rows, groups, context), groups.rows.query_rows, rows.query.size(0));
   }
@@ -97,15 +96,15 @@ BucketedGroups BucketedAttention::groups_of_round(const at::Tensor& key,
     if (sequence.queries == 0) {
       continue;
     }
-    const auto own =
-        buckets(key.narrow(0, sequence.first_key * options_.heads, sequence.keys * options_.heads),
-                round, context);
+    const auto own = buckets(
+        key.narrow(0, sequence.first_key * options().heads, sequence.keys * options().heads), round,
+        context);
     const auto count = static_cast<std::size_t>(1 + *std::ranges::max_element(own));
     int64_t number = first_group_number(round);
-    for (int64_t head = 0; head < options_.heads; ++head) {
+    for (int64_t head = 0; head < options().heads; ++head) {
       std::vector<std::vector<int64_t>> tokens(count);
       for (int64_t token = 0; token < sequence.keys; ++token) {
-        const auto row = static_cast<std::size_t>(token * options_.heads + head);
+        const auto row = static_cast<std::size_t>(token * options().heads + head);
         tokens[static_cast<std::size_t>(own[row])].push_back(token);
       }
       for (const auto& bucket : tokens) {
@@ -127,7 +126,7 @@ void BucketedAttention::add_bucket(const std::vector<int64_t>& tokens,
   const auto chunk_size = chunk(sequence.keys);
   for (int64_t begin = 0; begin < size; begin += chunk_size, ++number) {
     const auto end = std::min(size, begin + chunk_size);
-    const auto first_key = std::max<int64_t>(0, begin - own_.look_back * chunk_size);
+    const auto first_key = std::max<int64_t>(0, begin - bucketed().look_back * chunk_size);
     const auto words = kernels::AttentionGroups::mask_words(end - first_key);
     auto& mask = result.rows.groups->mask;
     const auto mask_begin = std::ssize(mask);
@@ -137,20 +136,20 @@ void BucketedAttention::add_bucket(const std::vector<int64_t>& tokens,
       if (token < offset) {  // computed by an earlier pass
         continue;
       }
-      const auto seen_end = options_.is_causal ? i + 1 : end;
+      const auto seen_end = options().is_causal ? i + 1 : end;
       const bool is_alone = first_key == i && seen_end == i + 1;
       mask.resize(mask.size() + static_cast<std::size_t>(words), 0);
       auto* const row = mask.data() + std::ssize(mask) - words;
       using kernels::AttentionGroups;
       const auto own = i - first_key;  // its place among the keys
-      if (is_alone || !own_.prefers_others) {
+      if (is_alone || !bucketed().prefers_others) {
         AttentionGroups::show_keys(row, 0, seen_end - first_key);
       } else {
         AttentionGroups::show_keys(row, 0, own);
         AttentionGroups::show_keys(row, own + 1, seen_end - first_key);
       }
       result.alone.push_back(is_alone ? 1.0F : 0.0F);
-      result.rows.query_rows.push_back((sequence.first_query + token - offset) * options_.heads +
+      result.rows.query_rows.push_back((sequence.first_query + token - offset) * options().heads +
                                        head);
     }
     if (std::ssize(result.rows.query_rows) == queries_before) {
@@ -158,7 +157,7 @@ void BucketedAttention::add_bucket(const std::vector<int64_t>& tokens,
     }
     for (auto j = first_key; j < end; ++j) {
       result.rows.key_rows.push_back(
-          (sequence.first_key + tokens[static_cast<std::size_t>(j)]) * options_.heads + head);
+          (sequence.first_key + tokens[static_cast<std::size_t>(j)]) * options().heads + head);
     }
     result.rows.end_group(b, number, mask_begin);
   }

@@ -30,13 +30,11 @@ struct BucketedGroups {
   std::vector<float> alone;  // of each query, 1 if it has no other key than itself
 };
 
-/// Attention among tokens in the same bucket, for each head. Queries and keys are the same
-/// projection. The tokens of a bucket are cut into chunks, which attend to themselves and to
-/// `look_back` chunks of the bucket before them, so that no later token moves an earlier one.
-/// Rounds are merged by the sums that they divide by.
-class BucketedAttention : public Attention {
+/// Attention in groups of tokens, for each head. Queries and keys are the same projection. Rounds
+/// of grouping are merged by the sums that they divide by.
+class SharedKeyAttention : public Attention {
  public:
-  BucketedAttention(const AttentionOptions& options, const BucketedOptions& own);
+  SharedKeyAttention(const AttentionOptions& options, const BucketedOptions& own);
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
 
@@ -45,6 +43,38 @@ class BucketedAttention : public Attention {
   virtual at::Tensor queries(const at::Tensor& projected) const { return projected; }
   virtual at::Tensor keys(const at::Tensor& projected) const = 0;
 
+  /// The mixed values of the queries, (rows, K).
+  virtual at::Tensor attend(const GroupedRows& rows,
+                            const std::vector<BucketedSequence>& sequences,
+                            const ForwardContext& context) const = 0;
+
+  /// One round for all rows; with the log of its sums, if there are others.
+  kernels::PartialAttention attend_round(const GroupedRows& rows,
+                                         const BucketedGroups& groups,
+                                         const ForwardContext& context) const;
+
+  const AttentionOptions& options() const { return options_; }
+  const BucketedOptions& bucketed() const { return own_; }
+  kernels::AttentionSettings settings(const ForwardContext& context) const;
+  kernels::RngKey rng_key(const ForwardContext& context) const;
+
+ private:
+  AttentionOptions options_;
+  BucketedOptions own_;
+  RotaryAngles angles_;
+  Linear shared_{nullptr};
+  Linear value_{nullptr};
+  Linear output_{nullptr};
+};
+
+/// Attention among tokens in the same bucket. The tokens of a bucket are cut into chunks, which
+/// attend to themselves and to `look_back` chunks of the bucket before them, so that no later token
+/// moves an earlier one.
+class BucketedAttention : public SharedKeyAttention {
+ public:
+  using SharedKeyAttention::SharedKeyAttention;
+
+ protected:
   /// Tokens of a chunk.
   virtual int64_t chunk(int64_t length) const = 0;
 
@@ -53,10 +83,9 @@ class BucketedAttention : public Attention {
                                        int64_t round,
                                        const ForwardContext& context) const = 0;
 
-  /// The mixed values of the queries, (rows, K).
-  virtual at::Tensor attend(const GroupedRows& rows,
-                            const std::vector<BucketedSequence>& sequences,
-                            const ForwardContext& context) const;
+  at::Tensor attend(const GroupedRows& rows,
+                    const std::vector<BucketedSequence>& sequences,
+                    const ForwardContext& context) const override;
 
   /// Adds the chunks of one bucket of a head, whose tokens are ascending. `number` counts the
   /// groups of the sequence.
@@ -67,25 +96,11 @@ class BucketedAttention : public Attention {
                   int64_t& number,
                   BucketedGroups& result) const;
 
-  const AttentionOptions& options() const { return options_; }
-  kernels::AttentionSettings settings(const ForwardContext& context) const;
-  kernels::RngKey rng_key(const ForwardContext& context) const;
-
  private:
-  kernels::PartialAttention attend_round(const GroupedRows& rows,
-                                         const BucketedGroups& groups,
-                                         const ForwardContext& context) const;
   BucketedGroups groups_of_round(const at::Tensor& key,
                                  const std::vector<BucketedSequence>& sequences,
                                  int64_t round,
                                  const ForwardContext& context) const;
-
-  AttentionOptions options_;
-  BucketedOptions own_;
-  RotaryAngles angles_;
-  Linear shared_{nullptr};
-  Linear value_{nullptr};
-  Linear output_{nullptr};
 };
 
 /// Throws config::Error if heads share keys, which are the same as the queries.
