@@ -16,21 +16,23 @@ bool has_prefixes(const data::Batch& batch) {
                      [](int64_t count) { return count > 0; });
 }
 
-/// The batch's hidden states, or those of the selected rows.
-at::Tensor states(models::Model& model,
-                  const data::Batch& batch,
-                  const nn::ForwardContext& context,
-                  const nn::RowSelection* rows) {
+/// The batch's states, or those of the selected rows.
+nn::TokenStates states(models::Model& model,
+                       const data::Batch& batch,
+                       const nn::ForwardContext& context,
+                       const nn::RowSelection* rows) {
   const auto input = input_to_device(batch, context.layout.positions.device());
-  return rows == nullptr ? model.hidden(input, context)
-                         : model.selected_hidden_states(input, context, *rows);
+  return rows == nullptr
+             ? nn::TokenStates(model.hidden(input, context), model.histories(input, context))
+             : nn::TokenStates(model.selected_hidden_states(input, context, *rows),
+                               model.selected_histories(input, context, *rows));
 }
 
 /// The same, after running the encoder on the sources and with the prefixes in the context.
-at::Tensor states_with_source(models::Model& model,
-                              const data::Batch& batch,
-                              const nn::ForwardContext& context,
-                              const nn::RowSelection* rows) {
+nn::TokenStates states_with_source(models::Model& model,
+                                   const data::Batch& batch,
+                                   const nn::ForwardContext& context,
+                                   const nn::RowSelection* rows) {
   const auto device = context.layout.positions.device();
   auto decoder_context = context;
   if (batch.source_ids.empty()) {
@@ -63,18 +65,25 @@ void add_lengths(const std::vector<int64_t>& offsets, std::vector<int64_t>& leng
 at::Tensor hidden_states(models::Model& model,
                          const data::Batch& batch,
                          const nn::ForwardContext& context) {
-  return states_with_source(model, batch, context, nullptr);
+  return states_with_source(model, batch, context, nullptr).states;
 }
 
 nn::RowSelection target_rows(const data::Batch& batch, const nn::ForwardContext& context) {
   return nn::RowSelection::from_rows(batch.target_rows, context, context.first_target);
 }
 
-at::Tensor target_states(models::Model& model,
-                         const data::Batch& batch,
-                         const nn::ForwardContext& context) {
+at::Tensor target_histories(models::Model& model,
+                            const data::Batch& batch,
+                            const nn::ForwardContext& context) {
+  return model.selected_histories(input_to_device(batch, context.layout.positions.device()),
+                                  context, target_rows(batch, context));
+}
+
+nn::TokenStates target_states(models::Model& model,
+                              const data::Batch& batch,
+                              const nn::ForwardContext& context) {
   if (static_cast<int64_t>(batch.target_rows.size()) == batch.tokens()) {
-    return hidden_states(model, batch, context);
+    return states_with_source(model, batch, context, nullptr);
   }
   const auto rows = target_rows(batch, context);
   return states_with_source(model, batch, context, &rows);

@@ -16,10 +16,16 @@ at::Tensor hidden_states(models::Model& model,
 /// Rows that contribute to the loss.
 nn::RowSelection target_rows(const data::Batch& batch, const nn::ForwardContext& context);
 
-/// Hidden states of the target rows only, (M, D); in the autograd graph even if M = 0.
-at::Tensor target_states(models::Model& model,
-                         const data::Batch& batch,
-                         const nn::ForwardContext& context);
+/// Model::histories of the target rows only.
+at::Tensor target_histories(models::Model& model,
+                            const data::Batch& batch,
+                            const nn::ForwardContext& context);
+
+/// Hidden states of the target rows only, (M, D), in the autograd graph even if M = 0, and their
+/// histories.
+nn::TokenStates target_states(models::Model& model,
+                              const data::Batch& batch,
+                              const nn::ForwardContext& context);
 
 /// Head outputs for the batch's labelled tokens: (M, C).
 at::Tensor tag_logits(models::Model& model,

@@ -252,9 +252,10 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
     context.encoder_states = &encoder_states;
   }
   const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
-  const auto states = model_.selected_hidden_states(
-      input, context, nn::RowSelection::from_rows(rows, context, 0));  // (M, D)
-  const auto metrics = model_.lm_metrics(states, targets);
+  const auto selection = nn::RowSelection::from_rows(rows, context, 0);
+  const auto metrics = model_.lm_metrics({model_.selected_hidden_states(input, context, selection),
+                                          model_.selected_histories(input, context, selection)},
+                                         targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];

@@ -41,7 +41,8 @@ void Model::fit(const TrainingSequences& data) {
       ++counts.at(static_cast<std::size_t>(sequence.label));
     }
   });
-  output_layer_->fit({.counts = std::move(counts), .token = data.token});
+  output_layer_->fit(
+      {.counts = std::move(counts), .token = data.token, .tokens_of = data.tokens_of});
 }
 
 void Model::finish_loading() {
@@ -70,26 +71,38 @@ at::Tensor Model::output_bias() {
   TORCH_CHECK(false, architecture_of(options()), " does not predict tokens");
 }
 
-at::Tensor Model::output_logits(const at::Tensor& features, const nn::OutputMatrix& matrix) {
+at::Tensor Model::output_logits(const nn::TokenStates& features, const nn::OutputMatrix& matrix) {
   return output_layer_ != nullptr ? output_layer_->logits(features, matrix)
-                                  : kernels::linear(features, matrix.weight, matrix.bias);
+                                  : kernels::linear(features.states, matrix.weight, matrix.bias);
 }
 
-at::Tensor Model::lm_logits(const at::Tensor& states) {
-  return output_logits(token_features(states), output_matrix());
+at::Tensor Model::histories(const TextInput& input, const nn::ForwardContext& context) {
+  return output_layer_ != nullptr ? output_layer_->histories(input.ids, context) : at::Tensor();
 }
 
-at::Tensor Model::lm_loss(const at::Tensor& states,
+at::Tensor Model::selected_histories(const TextInput& input,
+                                     const nn::ForwardContext& context,
+                                     const nn::RowSelection& rows) {
+  const auto all = histories(input, context);
+  return all.defined() ? all.index_select(0, rows.index.to(all.device())) : all;
+}
+
+at::Tensor Model::lm_logits(const nn::TokenStates& rows) {
+  return output_logits({token_features(rows.states), rows.histories}, output_matrix());
+}
+
+at::Tensor Model::lm_loss(const nn::TokenStates& rows,
                           const at::Tensor& targets,
                           const nn::ForwardContext& context,
                           double smoothing) {
-  const auto features = token_features(states);  // (M, E)
+  const auto features = token_features(rows.states);  // (M, E)
   if (output_layer_ != nullptr) {
     const auto matrix = output_matrix();
-    const auto loss = output_layer_->loss(features, targets, matrix, context);
+    const nn::TokenStates input(features, rows.histories);
+    const auto loss = output_layer_->loss(input, targets, matrix, context);
     return smoothing > 0 ? (1 - smoothing) * loss -
-                               smoothing * at::log_softmax(output_layer_->logits(features, matrix),
-                                                           1, at::kFloat)
+                               smoothing * at::log_softmax(output_layer_->logits(input, matrix), 1,
+                                                           at::kFloat)
                                                .mean(1)
                                                .sum()
                          : loss;
@@ -101,13 +114,13 @@ at::Tensor Model::lm_loss(const at::Tensor& states,
                        : loss;
 }
 
-TokenMetrics Model::lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) {
+TokenMetrics Model::lm_metrics(const nn::TokenStates& rows, const std::vector<int64_t>& targets) {
   constexpr int64_t kChunkRows = 512;
   TokenMetrics result;
   const auto count = static_cast<int64_t>(targets.size());
   for (int64_t begin = 0; begin < count; begin += kChunkRows) {
     const int64_t end = std::min(count, begin + kChunkRows);
-    result.append(token_metrics(lm_logits(states.slice(0, begin, end)),
+    result.append(token_metrics(lm_logits(rows.slice(begin, end)),
                                 {targets.begin() + begin, targets.begin() + end}));
   }
   return result;

@@ -46,6 +46,8 @@ struct TrainingSequences {
   std::function<void(const std::function<void(const TrainingSequence&)>&)> visit;
   std::string directory;                           // of temporary files
   std::function<std::string(int64_t)> token = {};  // the text of a token
+  /// The texts of all tokens of another model, given its directory. Throws UserError.
+  std::function<std::vector<std::string>(const std::string&)> tokens_of = {};
 };
 
 /// Logits of one classifier, and the weight of its loss in training.
@@ -107,17 +109,26 @@ class Model : public torch::nn::Module {
   virtual at::Tensor output_weight();
   virtual at::Tensor output_bias();  // (V), or undefined
 
-  /// Logits (M, V) of masked or next tokens, from hidden states (M, D).
-  virtual at::Tensor lm_logits(const at::Tensor& states);
+  /// What the output layer must know of the tokens up to each one, besides their hidden states:
+  /// (N, ...), or undefined; see nn::OutputLayer::histories.
+  at::Tensor histories(const TextInput& input, const nn::ForwardContext& context);
+  /// Selected rows of them.
+  at::Tensor selected_histories(const TextInput& input,
+                                const nn::ForwardContext& context,
+                                const nn::RowSelection& rows);
+
+  /// Logits (M, V) of masked or next tokens, from hidden states (M, D) and the histories of their
+  /// tokens.
+  virtual at::Tensor lm_logits(const nn::TokenStates& rows);
   /// Sum of their cross-entropies with targets (M): an fp32 scalar. `smoothing`: the fraction of
   /// each target's probability spread over the whole vocabulary, as in torch's cross_entropy and
   /// transformers' LabelSmoother (fairseq spreads it over the other tokens).
-  virtual at::Tensor lm_loss(const at::Tensor& states,
+  virtual at::Tensor lm_loss(const nn::TokenStates& rows,
                              const at::Tensor& targets,
                              const nn::ForwardContext& context,
                              double smoothing = 0);
   /// Metrics of these predictions, in chunks to bound the memory.
-  virtual TokenMetrics lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets);
+  virtual TokenMetrics lm_metrics(const nn::TokenStates& rows, const std::vector<int64_t>& targets);
 
   /// (B, 2): does the second text follow the first (class 0)?
   virtual at::Tensor next_sentence_logits(const at::Tensor& pooled);
@@ -147,7 +158,7 @@ class Model : public torch::nn::Module {
   /// Registers the output layer of this type, if that is not the plain matrix.
   void register_output_layer(const LayerTypes& types, const nn::OutputOptions& sizes);
   /// Logits (M, V) of tokens or classes from features (M, E): of that layer, else of the matrix.
-  at::Tensor output_logits(const at::Tensor& features, const nn::OutputMatrix& matrix);
+  at::Tensor output_logits(const nn::TokenStates& features, const nn::OutputMatrix& matrix);
 
  private:
   nn::OutputMatrix output_matrix();

@@ -65,7 +65,10 @@ class CausalLmObjective : public Objective {
                               "causal language modelling head");
   }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
-    return {.reads_raw_text = true, .continues_text = true, .supports_counting = true};
+    return {.reads_raw_text = true,
+            .continues_text = true,
+            .is_left_to_right = true,
+            .supports_counting = true};
   }
   std::vector<std::string> terms() const override { return {"causal"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {

@@ -190,8 +190,8 @@ class DistillObjective : public Objective {
 
   /// The last hidden states used by the terms.
   struct States {
-    at::Tensor targets;   // (M, D)
-    at::Tensor all = {};  // (N, D), if a term compares them
+    nn::TokenStates targets;  // (M, D)
+    at::Tensor all = {};      // (N, D), if a term compares them
   };
   States states_of(models::Model& model,
                    const data::Batch& batch,
@@ -201,7 +201,9 @@ class DistillObjective : public Objective {
     }
     const auto all = batching::hidden_states(model, batch, context);
     const auto rows = kernels::to_device(batch.target_rows, all.device());
-    return {.targets = all.index_select(0, rows), .all = all};
+    return {
+        .targets = {all.index_select(0, rows), batching::target_histories(model, batch, context)},
+        .all = all};
   }
 
   std::vector<at::Tensor> token_losses(models::Model& model,
@@ -212,9 +214,10 @@ class DistillObjective : public Objective {
     RecordingContext student_recording(context, pairs, [](const auto& pair) { return pair.first; });
     const auto states = states_of(model, batch, student_recording.context);
     if (batch.targets.empty()) {
-      return std::vector<at::Tensor>(weighted_terms().size(), batching::zero_loss(states.targets));
+      return std::vector<at::Tensor>(weighted_terms().size(),
+                                     batching::zero_loss(states.targets.states));
     }
-    const auto targets = kernels::to_device(batch.targets, states.targets.device());
+    const auto targets = kernels::to_device(batch.targets, states.targets.states.device());
     RecordingContext teacher_recording(inference_context(context), pairs,
                                        [](const auto& pair) { return pair.second; });
     States teacher_states;

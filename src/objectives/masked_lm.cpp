@@ -86,9 +86,9 @@ States states_of(models::Model& model,
                  const data::Batch& batch,
                  const nn::ForwardContext& context,
                  bool has_pairs) {
-  return has_pairs
-             ? states_with_pairs(model, batch, context)
-             : States{.targets = batching::target_states(model, batch, context), .pooled = {}};
+  return has_pairs ? states_with_pairs(model, batch, context)
+                   : States{.targets = batching::target_states(model, batch, context).states,
+                            .pooled = {}};
 }
 
 class MaskedLmEvaluation : public RecordEvaluation<MaskedRecord> {

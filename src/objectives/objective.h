@@ -35,6 +35,7 @@ struct ObjectiveTraits {
   bool is_prefix_lm = false;            // a decoder sees the prefix in both directions
   bool records_attention = false;       // compares attention weights
   bool continues_text = false;          // data.streams: from step to step
+  bool is_left_to_right = false;        // predicts each token from those before it alone
   bool trains_all_classifiers = false;  // of models with early exits
   bool supports_counting = false;       // models without gradient, such as n-grams, learn the same
 };

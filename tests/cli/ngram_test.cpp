@@ -171,6 +171,109 @@ TEST_F(NgramRun, RefusesArpaFilesThatAreWrong) {
   }
 }
 
+class ShortlistRun : public NgramRun {
+ protected:
+  void SetUp() override {
+    NgramRun::SetUp();
+    ASSERT_EQ(train().status, 0);
+    write_config("{type: feed_forward_lm, context: 2, dim: 8, hidden: 8, dropout: 0.1, OUTPUT}");
+  }
+
+  void write_config(const std::string& model, const std::string& objective = "causal") {
+    test::write(
+        directory_ / "shortlist.yaml",
+        "model: " +
+            test::filled(model, "OUTPUT", "output: {type: shortlist, ngram: run, shortlist: 50}") +
+            "\n"
+            "tokenizer: {file: run}\n"
+            "data: {train: [{path: data/corpus/*.txt}], evaluate: [{path: "
+            "data/held_out.txt}], document_boundary: line, length: 32, cache_dir: cache}\n"
+            "objective: {type: " +
+            objective +
+            "}\n"
+            "train: {duration: 6 steps, batch_tokens: 512, evaluate_every: 6 steps, "
+            "save_every: 2 steps, schedule: {type: constant}, optimizer: {lr: 0.01}}\n"
+            "run: {directory: listed, seed: 1, keep: {last: 9}}\n");
+  }
+  test::ProcessResult train_listed(const std::string& options) {
+    return weft("train shortlist.yaml " + options);
+  }
+};
+
+TEST_F(ShortlistRun, NeedsTheNgramModelOnlyInTraining) {
+  const auto done = train_listed("");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto rows = test::json_lines<Json>(test::contents(directory_ / "listed/metrics.jsonl"));
+  const auto options = std::string("--set data.document_boundary=line --set data.length=32");
+  fs::remove_all(directory_ / "run");
+  const auto metrics = evaluate("listed", options);
+  EXPECT_NEAR(metrics["eval_loss"].get<double>(), rows.back()["eval/loss"].get<double>(), 1e-6);
+  const auto alone = evaluate("listed", options + " --threads 1 --batch-tokens 64");
+  EXPECT_NEAR(alone["eval_loss"].get<double>(), metrics["eval_loss"].get<double>(), 1e-6);
+  for (const std::string search : {"--greedy", "--temperature 1 --seed 4", "--beams 3"}) {
+    const auto generated = weft("generate listed --prompt 'The' --max-new 8 --ids " + search);
+    ASSERT_EQ(generated.status, 0) << generated.err;
+    EXPECT_FALSE(test::json_lines<Json>(generated.out)[0]["ids"].empty());
+  }
+  test::write(directory_ / "choices.jsonl",
+              R"({"context": "The kitchen", "choices": [" was", " xyzzy"], "label": 0})"
+              "\n");
+  const auto scored = weft("score listed --input choices.jsonl");
+  ASSERT_EQ(scored.status, 0) << scored.err;
+  const auto exported = weft("export listed --output copy --check");
+  EXPECT_EQ(exported.status, 0) << exported.err;
+  EXPECT_EQ(evaluate("copy", options), metrics);
+  const auto reported = weft("report listed --threads 1 --examples 2");
+  EXPECT_EQ(reported.status, 0) << reported.err;
+  const auto fine_tuned = weft(
+      "train shortlist.yaml --output tuned --set init_from=listed --set model=null "
+      "--set tokenizer=null --set train.duration='2 steps'");
+  EXPECT_EQ(fine_tuned.status, 0) << fine_tuned.err;
+}
+
+TEST_F(ShortlistRun, ResumesExactly) {
+  for (const std::string precision : {"fp32", "bf16"}) {
+    const auto options = "--set train.precision=" + precision;
+    ASSERT_EQ(train_listed(options + " --output whole").status, 0);
+    ASSERT_EQ(train_listed(options + " --output half --set train.duration='4 steps'").status, 0);
+    const auto resumed = train_listed(options + " --output half");
+    ASSERT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_EQ(test::contents(directory_ / "half/checkpoint-6/model.safetensors"),
+              test::contents(directory_ / "whole/checkpoint-6/model.safetensors"));
+    const auto again = train_listed(
+        options + " --output again --set train.micro_batch_tokens=64 --set train.threads=1");
+    ASSERT_EQ(again.status, 0) << again.err;
+    for (const auto* run : {"whole", "half", "again"}) {
+      fs::remove_all(directory_ / run);
+    }
+  }
+}
+
+TEST_F(ShortlistRun, WorksWithRecurrentModelsOfOtherFamilies) {
+  write_config(
+      "{type: gpt2, layers: 1, dim: 8, attention: {heads: 2}, block: r, recurrent: {cell: lstm, "
+      "width: 8}, position: {type: none}, OUTPUT}");
+  const auto done = train_listed("--set train.duration='2 steps'");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto generated = weft("generate listed --prompt 'The' --beams 3 --max-new 8");
+  EXPECT_EQ(generated.status, 0) << generated.err;
+  const auto inspected = weft("inspect listed");
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+}
+
+TEST_F(ShortlistRun, RefusesModelsThatDoNotReadLeftToRight) {
+  write_config("{type: bert, layers: 1, dim: 8, attention: {heads: 2}, OUTPUT}", "mlm");
+  const auto masked = train_listed("");
+  EXPECT_EQ(masked.status, 2);
+  EXPECT_NE(masked.err.find("shortlist is only possible with objective.type: causal"),
+            std::string::npos)
+      << masked.err;
+  write_config("{type: feed_forward_lm, OUTPUT}");
+  const auto other = train_listed("--set 'tokenizer={type: characters}'");
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.err.find("model.output.ngram: run: has"), std::string::npos) << other.err;
+}
+
 TEST_F(NgramRun, IdentifiesLanguages) {
   std::string rows = "language\ttext\n";
   for (int i = 0; i < 4; ++i) {

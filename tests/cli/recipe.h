@@ -84,12 +84,15 @@ class RecipeTest : public ::testing::TestWithParam<std::string> {
     if (text_at(recipe, "model.output.type") == "adaptive") {
       options += " --set model.output.cutoffs='[10, 20]'";
     }
+    if (text_at(recipe, "model.output.type") == "shortlist") {
+      options += " --set model.output.shortlist=10";
+    }
     return options;
   }
 
   /// Creates the models that the recipe uses, with additional options, and writes its input files.
   void prepare(const config::Node& recipe, const std::string& options = "") {
-    for (const auto* const key : {"init_from", "objective.teacher"}) {
+    for (const auto* const key : {"init_from", "objective.teacher", "model.output.ngram"}) {
       if (const auto model = text_at(recipe, key); !model.empty()) {
         ASSERT_NO_FATAL_FAILURE(provide(model, options));
       }

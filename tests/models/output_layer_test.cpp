@@ -11,6 +11,7 @@
 #include "every_head.h"
 #include "models/config/config_json.h"
 #include "models/config/family.h"
+#include "models/config/output_types.h"
 #include "models/decoding/model_decoder.h"
 #include "models/directory.h"
 #include "models/inference.h"
@@ -43,8 +44,31 @@ std::vector<OutputCase> output_cases() {
           std::pair{"sampled", "{samples: 8}"}}) {
       cases.push_back({family, head, type, yaml});
     }
+    if (head == Head::kCausalLm) {
+      cases.push_back({family, head, "shortlist", "{shortlist: 6}"});
+    }
   }
   return cases;
+}
+
+/// A directory with an n-gram model of these tokens, all of which it predicts.
+std::string ngram_directory(int64_t vocabulary) {
+  static const test::Folder folder;
+  auto options = family_defaults(family_named("ngram"));
+  options.head = Head::kCausalLm;
+  options.vocabulary = vocabulary;
+  options.ngram.smoothing = "witten_bell";
+  const auto model = make_model(options, 3);
+  const auto visit = [&](const auto& visitor) {
+    std::vector<int64_t> ids;
+    for (int64_t i = 0; i < 4 * vocabulary; ++i) {
+      ids.push_back(i * i % vocabulary);
+    }
+    visitor({.ids = ids});
+  };
+  model->fit({.visit = visit, .directory = folder.path()});
+  save_model(folder.path(), *model, formats::DType::kF32);
+  return folder.path();
 }
 
 class OutputLayers : public testing::TestWithParam<OutputCase> {
@@ -52,8 +76,13 @@ class OutputLayers : public testing::TestWithParam<OutputCase> {
   static ModelOptions options() {
     auto result = test::smallest_options(family_named(GetParam().family), GetParam().head);
     result.decoder.width = result.width;  // as T5 has it
-    auto section = config::Document::parse(GetParam().yaml, "output").root();
-    result.layer_types.output = nn::read_component(section, nn::output_types().at(GetParam().type));
+    const auto& definition = output_types().at(GetParam().type);
+    std::vector<std::string> overrides;
+    if (definition.needs_histories) {
+      overrides.push_back("ngram=" + ngram_directory(result.vocabulary));
+    }
+    auto section = config::Document::parse(GetParam().yaml, "output", overrides).root();
+    result.layer_types.output = nn::read_component(section, definition);
     return result;
   }
 
@@ -72,7 +101,7 @@ class OutputLayers : public testing::TestWithParam<OutputCase> {
     return model;
   }
 
-  static at::Tensor states_of(Model& model) {
+  static nn::TokenStates states_of(Model& model) {
     const test::TwoSequences two(model.options());
     auto context = two.context;
     nn::EncoderStates encoder_states;
@@ -81,7 +110,7 @@ class OutputLayers : public testing::TestWithParam<OutputCase> {
                         .layout = two.context.layout};
       context.encoder_states = &encoder_states;
     }
-    return model.hidden(two.input, context);
+    return {model.hidden(two.input, context), model.histories(two.input, context)};
   }
 };
 
@@ -119,7 +148,7 @@ TEST_P(OutputLayers, HaveTheirOwnWeightsOrTheOutputMatrix) {
     }
     return count;
   };
-  const bool uses_matrix = nn::output_types().at(GetParam().type).uses_output_matrix;
+  const bool uses_matrix = output_types().at(GetParam().type).uses_output_matrix;
   EXPECT_EQ(model->output_weight().defined(), uses_matrix);
   if (uses_matrix) {
     EXPECT_EQ(model->output_weight().size(0), vocabulary);
@@ -131,8 +160,9 @@ TEST_P(OutputLayers, HaveTheirOwnWeightsOrTheOutputMatrix) {
 
 TEST_P(OutputLayers, SmoothedLossSpreadsProbabilityOverAllTokens) {
   const auto model = fitted_model();
-  const auto states = states_of(*model).detach();
-  const auto targets = at::arange(states.size(0));
+  auto states = states_of(*model);
+  states.states = states.states.detach();
+  const auto targets = at::arange(states.states.size(0));
   const auto context = test::TwoSequences(model->options()).context;
   const auto log_p = at::log_softmax(model->lm_logits(states), 1);
   const auto sharp = model->lm_loss(states, targets, context);
@@ -163,8 +193,9 @@ TEST_P(OutputLayers, PredictTheSameInDecoding) {
         .layout = test::context_of({0, 3}).layout};
     context.encoder_states = &encoder_states;
   }
+  const TextInput input{.ids = at::tensor(tokens, at::kLong)};
   const auto expected =
-      model->lm_logits(model->hidden({.ids = at::tensor(tokens, at::kLong)}, context))[2];
+      model->lm_logits({model->hidden(input, context), model->histories(input, context)})[2];
   prepare_for_inference(*model, {.device = at::kCPU, .type = at::kFloat});
   const auto output = prepare_for_decoding(*model);
   ModelDecoder decoder(*model, output, prompts);

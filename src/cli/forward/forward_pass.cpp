@@ -49,6 +49,7 @@ class TextPassage {
       context_.prefix_lengths.assign(first, first + prefix_lengths.numel());
     }
     hidden_ = model.hidden(input, context_);
+    histories_ = model.histories(input, context_);
   }
 
   Outputs outputs() {
@@ -100,7 +101,7 @@ class TextPassage {
   /// Logits of all positions, for output only: the loss uses the training path.
   at::Tensor token_logits() {
     const at::NoGradGuard guard;
-    return padded_.unpack(model_.lm_logits(hidden_));
+    return padded_.unpack(model_.lm_logits({hidden_, histories_}));
   }
 
   /// Labels of the real positions, (N). Masked positions must be ignored.
@@ -139,8 +140,11 @@ class TextPassage {
     }
     const auto labels = head_.generates ? next_labels() : packed_labels();
     const auto rows = (labels != data::kIgnoreIndex).nonzero().squeeze(1);  // (M)
-    const auto sum =
-        model_.lm_loss(hidden_.index_select(0, rows), labels.index_select(0, rows), {});
+    const auto sum = model_.lm_loss(
+        {hidden_.index_select(0, rows),
+         histories_.defined() ? histories_.index_select(0, rows.to(histories_.device()))
+                              : histories_},
+        labels.index_select(0, rows), {});
     add_loss(sum / rows.size(0));
   }
 
@@ -222,6 +226,7 @@ class TextPassage {
   PaddedBatch padded_;
   nn::ForwardContext context_;
   at::Tensor hidden_;               // (N, D)
+  at::Tensor histories_;            // Model::histories
   std::vector<at::Tensor> logits_;  // in the order of the head's outputs
   at::Tensor loss_;                 // undefined without targets
 };

@@ -8,8 +8,8 @@
 
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "models/config/output_types.h"
 #include "models/directory.h"
-#include "nn/output/output_layer.h"
 
 namespace weft::models {
 
@@ -60,7 +60,7 @@ ModelOptions options_of(const formats::FastTextFile& file) {
     options.labels.push_back(label.name);
   }
   if (file.loss == FastTextLoss::kHierarchicalSoftmax && file.labels.size() > 1) {
-    options.layer_types.output = nn::default_component(nn::output_types(), "hierarchical");
+    options.layer_types.output = nn::default_component(output_types(), "hierarchical");
   }
   options.is_multi_label =
       file.loss == FastTextLoss::kOneVsAll || file.loss == FastTextLoss::kNegativeSampling;

@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "base/string_util.h"
+#include "models/config/output_types.h"
 #include "nn/block.h"
-#include "nn/output/output_layer.h"
 #include "nn/pooling/sequence_pooling.h"
 
 namespace weft::models {
@@ -309,7 +309,7 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
 }
 
 void read_output_type(Section section, LayerTypes& types) {
-  read_model_type(section, nn::output_types(), "full",
+  read_model_type(section, output_types(), "full",
                   {.help = "full: a matrix and a softmax over the whole vocabulary. Others are for "
                            "large vocabularies."},
                   types.output);

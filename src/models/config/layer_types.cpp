@@ -12,8 +12,8 @@
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
+#include "models/config/output_types.h"
 #include "models/config/residual_keys.h"
-#include "nn/output/output_layer.h"
 #include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
 
@@ -166,7 +166,7 @@ bool reads_layer_before(const LayerTypes& types) {
 }
 
 bool has_output_matrix(const LayerTypes& types) {
-  return !types.output || nn::output_types().at(types.output->type).uses_output_matrix;
+  return !types.output || output_types().at(types.output->type).uses_output_matrix;
 }
 
 void write_layer_types(Json& json, const LayerTypes& types) {
@@ -243,7 +243,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   read_residual(fields, types);
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),
-                                       nn::output_types());
+                                       output_types());
   }
   if (fields.has(kPoolingKey)) {
     types.pooling = component_from_json(fields.at(kPoolingKey), str_cat(place, ": ", kPoolingKey),

@@ -43,12 +43,16 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
   context.encoder_states = has_encoder_states_ ? &encoder_states_ : nullptr;
   context.prefix_lengths = std::move(prefix_lengths);
   const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
-  const auto rows =
-      context.layout.tokens() == context.layout.sequences()
-          ? model_.hidden(input, context)
-          : model_.selected_hidden_states(input, context, nn::RowSelection::last_tokens(context));
+  nn::TokenStates rows;
+  if (context.layout.tokens() == context.layout.sequences()) {
+    rows = {model_.hidden(input, context), model_.histories(input, context)};
+  } else {
+    const auto last = nn::RowSelection::last_tokens(context);
+    rows = {model_.selected_hidden_states(input, context, last),
+            model_.selected_histories(input, context, last)};
+  }
   return output_.depth > 0  // (B, V)
-             ? kernels::product(model_.token_features(rows), output_, model_.output_bias())
+             ? kernels::product(model_.token_features(rows.states), output_, model_.output_bias())
              : model_.lm_logits(rows);
 }
 

@@ -143,8 +143,15 @@ NgramBase::NgramBase(const ModelOptions& options)
 
 void NgramBase::use_buffers() {
   tables_.clear();
-  for (const auto& orders : buffers_) {
-    tables_.emplace_back(orders, adds_k(options_.ngram));
+  for (auto orders : buffers_) {
+    for (auto& order : orders) {
+      for (auto part : {&NgramOrder::tokens, &NgramOrder::log_probability, &NgramOrder::backoff,
+                        &NgramOrder::first_child}) {
+        // A tensor of its own, which keeps its values if the buffer is converted.
+        order.*part = (order.*part).defined() ? (order.*part).detach() : at::Tensor();
+      }
+    }
+    tables_.emplace_back(std::move(orders), adds_k(options_.ngram));
   }
 }
 
@@ -248,29 +255,31 @@ at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& 
   return result;
 }
 
-at::Tensor NgramModel::lm_logits(const at::Tensor& states) {
-  const auto rows = states.contiguous();
-  auto logits = at::empty({rows.size(0), options().vocabulary}, at::kFloat);  // (M, V)
-  parallel_for(rows.size(0), 1, [&](int64_t begin, int64_t end) {
+at::Tensor NgramModel::lm_logits(const nn::TokenStates& rows) {
+  const auto histories = rows.states.contiguous();
+  const auto count = histories.size(0);
+  auto logits = at::empty({count, options().vocabulary}, at::kFloat);  // (M, V)
+  parallel_for(count, 1, [&](int64_t begin, int64_t end) {
     for (auto row = begin; row < end; ++row) {
-      tables().log_probabilities(row_of<int64_t>(rows, row), row_of<float>(logits, row));
+      tables().log_probabilities(row_of<int64_t>(histories, row), row_of<float>(logits, row));
     }
   });
   return logits;
 }
 
-at::Tensor NgramModel::lm_loss(const at::Tensor& states,
+at::Tensor NgramModel::lm_loss(const nn::TokenStates& rows,
                                const at::Tensor& targets,
                                const nn::ForwardContext& /*context*/,
                                double /*smoothing*/) {
   const auto ids = targets.cpu().contiguous();
   const auto* data = ids.const_data_ptr<int64_t>();
-  const auto losses = lm_metrics(states, {data, data + ids.numel()}).losses;
+  const auto losses = lm_metrics(rows, {data, data + ids.numel()}).losses;
   return at::scalar_tensor(std::accumulate(losses.begin(), losses.end(), 0.0), at::kFloat);
 }
 
-TokenMetrics NgramModel::lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) {
-  const auto rows = states.contiguous();
+TokenMetrics NgramModel::lm_metrics(const nn::TokenStates& rows,
+                                    const std::vector<int64_t>& targets) {
+  const auto histories = rows.states.contiguous();
   const auto count = static_cast<int64_t>(targets.size());
   TokenMetrics result{.losses = std::vector<double>(targets.size()),
                       .predictions = std::vector<int64_t>(targets.size()),
@@ -278,7 +287,7 @@ TokenMetrics NgramModel::lm_metrics(const at::Tensor& states, const std::vector<
   parallel_for(count, kRowGrain, [&](int64_t begin, int64_t end) {
     for (auto row = begin; row < end; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      const auto history = row_of<int64_t>(rows, row);
+      const auto history = row_of<int64_t>(histories, row);
       const auto target = targets[at];
       // After the end of a text, nothing but the next one can begin.
       const bool is_certain = target == options().bos_id && tables().is_never_predicted(target);

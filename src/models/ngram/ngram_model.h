@@ -71,12 +71,13 @@ class NgramModel : public NgramBase {
   using NgramBase::NgramBase;
 
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
-  at::Tensor lm_logits(const at::Tensor& states) override;  // log probabilities
-  at::Tensor lm_loss(const at::Tensor& states,
+  at::Tensor lm_logits(const nn::TokenStates& rows) override;  // log probabilities
+  at::Tensor lm_loss(const nn::TokenStates& rows,
                      const at::Tensor& targets,
                      const nn::ForwardContext& context,
                      double smoothing) override;  // without gradient, never smoothed
-  TokenMetrics lm_metrics(const at::Tensor& states, const std::vector<int64_t>& targets) override;
+  TokenMetrics lm_metrics(const nn::TokenStates& rows,
+                          const std::vector<int64_t>& targets) override;
   at::Tensor output_weight() override { return {}; }
 };
 

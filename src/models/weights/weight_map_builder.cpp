@@ -67,8 +67,11 @@ std::vector<StoredTensor> tensors_by_name(
     add(parameter.key(), parameter.value(), std::nullopt);
   }
   for (const auto& buffer : module.named_buffers()) {
-    const bool is_whole = buffer.value().scalar_type() == at::kLong;
-    add(buffer.key(), buffer.value(), is_whole ? formats::DType::kI64 : formats::DType::kF32);
+    const auto type = buffer.value().scalar_type();
+    add(buffer.key(), buffer.value(),
+        type == at::kLong  ? formats::DType::kI64
+        : type == at::kInt ? formats::DType::kI32
+                           : formats::DType::kF32);
   }
   return tensors;
 }

@@ -31,8 +31,8 @@ class AdaptiveOutput : public OutputLayer {
  public:
   AdaptiveOutput(const OutputOptions& options, const AdaptiveOptions& own);
 
-  at::Tensor logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) override;
-  at::Tensor loss(const at::Tensor& features,
+  at::Tensor logits(const TokenStates& input, const OutputMatrix& /*matrix*/) override;
+  at::Tensor loss(const TokenStates& input,
                   const at::Tensor& targets,
                   const OutputMatrix& /*matrix*/,
                   const ForwardContext& /*context*/) override;
@@ -92,7 +92,8 @@ void AdaptiveOutput::finish_loading() {
   }
 }
 
-at::Tensor AdaptiveOutput::logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) {
+at::Tensor AdaptiveOutput::logits(const TokenStates& input, const OutputMatrix& /*matrix*/) {
+  const auto& features = input.states;
   const auto head = at::log_softmax(head_->forward(features), 1, at::kFloat);
   std::vector<at::Tensor> parts = {head.narrow(1, 0, shortlist())};
   for (int64_t i = 0; i < clusters(); ++i) {
@@ -103,10 +104,11 @@ at::Tensor AdaptiveOutput::logits(const at::Tensor& features, const OutputMatrix
   return at::cat(parts, 1).index_select(1, kernels::to_device(ranks_, features.device()));
 }
 
-at::Tensor AdaptiveOutput::loss(const at::Tensor& features,
+at::Tensor AdaptiveOutput::loss(const TokenStates& input,
                                 const at::Tensor& targets,
                                 const OutputMatrix& /*matrix*/,
                                 const ForwardContext& /*context*/) {
+  const auto& features = input.states;
   const auto ids = targets.cpu();
   const auto* tokens = ids.const_data_ptr<int64_t>();
   std::vector<int64_t> heads;

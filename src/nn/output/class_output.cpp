@@ -124,8 +124,8 @@ class ClassOutput : public OutputLayer {
                                      classes_));
   }
 
-  at::Tensor logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) override;
-  at::Tensor loss(const at::Tensor& features,
+  at::Tensor logits(const TokenStates& input, const OutputMatrix& /*matrix*/) override;
+  at::Tensor loss(const TokenStates& input,
                   const at::Tensor& targets,
                   const OutputMatrix& /*matrix*/,
                   const ForwardContext& /*context*/) override;
@@ -195,7 +195,8 @@ void ClassOutput::finish_loading() {
   }
 }
 
-at::Tensor ClassOutput::logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) {
+at::Tensor ClassOutput::logits(const TokenStates& input, const OutputMatrix& /*matrix*/) {
+  const auto& features = input.states;
   const auto classes =
       at::log_softmax(kernels::linear(features, class_weight_, class_bias_), 1, at::kFloat);
   auto words = kernels::linear(features, weight_, bias_).split_with_sizes(class_sizes_, 1);
@@ -206,10 +207,11 @@ at::Tensor ClassOutput::logits(const at::Tensor& features, const OutputMatrix& /
   return at::cat(words, 1).index_select(1, kernels::to_device(row_of_token_, features.device()));
 }
 
-at::Tensor ClassOutput::loss(const at::Tensor& features,
+at::Tensor ClassOutput::loss(const TokenStates& input,
                              const at::Tensor& targets,
                              const OutputMatrix& /*matrix*/,
                              const ForwardContext& /*context*/) {
+  const auto& features = input.states;
   const auto ids = targets.cpu();
   const auto* tokens = ids.const_data_ptr<int64_t>();
   const auto count = ids.numel();

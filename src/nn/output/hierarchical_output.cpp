@@ -91,8 +91,8 @@ class HierarchicalOutput : public OutputLayer {
     set_tree(balanced_tree(vocabulary_));
   }
 
-  at::Tensor logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) override;
-  at::Tensor loss(const at::Tensor& features,
+  at::Tensor logits(const TokenStates& input, const OutputMatrix& /*matrix*/) override;
+  at::Tensor loss(const TokenStates& input,
                   const at::Tensor& targets,
                   const OutputMatrix& /*matrix*/,
                   const ForwardContext& /*context*/) override;
@@ -191,7 +191,8 @@ void HierarchicalOutput::read_tree() {
   }
 }
 
-at::Tensor HierarchicalOutput::logits(const at::Tensor& features, const OutputMatrix& /*matrix*/) {
+at::Tensor HierarchicalOutput::logits(const TokenStates& input, const OutputMatrix& /*matrix*/) {
+  const auto& features = input.states;
   const auto scores = kernels::linear(features, weight_, bias_).to(at::kFloat);  // (M, V - 1)
   const auto first = at::log_sigmoid(scores);
   const auto second = at::log_sigmoid(-scores);
@@ -209,10 +210,11 @@ at::Tensor HierarchicalOutput::logits(const at::Tensor& features, const OutputMa
   return at::cat(levels, 1).index_select(1, kernels::to_device(leaf_places_, device));
 }
 
-at::Tensor HierarchicalOutput::loss(const at::Tensor& features,
+at::Tensor HierarchicalOutput::loss(const TokenStates& input,
                                     const at::Tensor& targets,
                                     const OutputMatrix& /*matrix*/,
                                     const ForwardContext& /*context*/) {
+  const auto& features = input.states;
   const auto ids = targets.cpu();
   const auto* tokens = ids.const_data_ptr<int64_t>();
   std::vector<int64_t> rows;

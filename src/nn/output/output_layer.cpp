@@ -1,8 +1,5 @@
 #include "nn/output/output_layer.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace weft::nn {
 
 namespace {
@@ -37,14 +34,5 @@ void OutputLayer::to(torch::Dtype dtype, bool non_blocking) {
 const Registry<OutputDefinition>& output_types() { return output_registry(); }
 
 void register_output(const OutputDefinition& definition) { output_registry().add(definition); }
-
-std::vector<int64_t> by_frequency(const std::vector<int64_t>& counts) {
-  std::vector<int64_t> tokens(counts.size());
-  std::iota(tokens.begin(), tokens.end(), 0);
-  std::stable_sort(tokens.begin(), tokens.end(), [&](int64_t a, int64_t b) {
-    return counts[static_cast<std::size_t>(a)] > counts[static_cast<std::size_t>(b)];
-  });
-  return tokens;
-}
 
 }  // namespace weft::nn

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +12,7 @@
 
 #include "nn/component.h"
 #include "nn/forward_context.h"
+#include "nn/token_statistics.h"
 
 namespace weft::nn {
 
@@ -26,20 +28,35 @@ struct OutputMatrix {
   at::Tensor bias;    // (V), or undefined
 };
 
-/// The training data as an output layer sees them.
-struct TokenStatistics {
-  std::vector<int64_t> counts;                     // V: how often each token is a target
-  std::function<std::string(int64_t)> token = {};  // the text of a token
+/// What tokens are predicted from, row by row.
+struct TokenStates {
+  TokenStates() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): most output layers need nothing but the states.
+  TokenStates(at::Tensor own_states, at::Tensor own_histories = {})
+      : states(std::move(own_states)), histories(std::move(own_histories)) {}
+
+  TokenStates slice(int64_t begin, int64_t end) const {
+    return {states.slice(0, begin, end),
+            histories.defined() ? histories.slice(0, begin, end) : histories};
+  }
+
+  at::Tensor states;     // (M, D) hidden states, or (M, E) features
+  at::Tensor histories;  // (M, ...), of OutputLayer::histories; undefined: not needed
 };
 
 /// The layer between features and the probabilities of tokens, in place of a product with one
 /// matrix and a softmax over the whole vocabulary.
 class OutputLayer : public torch::nn::Module {
  public:
-  /// Scores whose softmax gives the probabilities: (M, E) -> (M, V).
-  virtual at::Tensor logits(const at::Tensor& features, const OutputMatrix& matrix) = 0;
+  /// What it must know of the tokens up to each one, besides the features: ids (N) -> (N, ...), or
+  /// undefined. With context.decoding_state the ids continue the sequences of that state.
+  virtual at::Tensor histories(const at::Tensor& /*ids*/, const ForwardContext& /*context*/) {
+    return {};
+  }
+  /// Scores whose softmax gives the probabilities: features (M, E) -> (M, V).
+  virtual at::Tensor logits(const TokenStates& rows, const OutputMatrix& matrix) = 0;
   /// Sum of the losses of targets (M): an fp32 scalar, -ln p where nothing else is documented.
-  virtual at::Tensor loss(const at::Tensor& features,
+  virtual at::Tensor loss(const TokenStates& rows,
                           const at::Tensor& targets,
                           const OutputMatrix& matrix,
                           const ForwardContext& context) = 0;
@@ -67,6 +84,8 @@ struct OutputDefinition {
   /// Whether it uses the model's output matrix, which may be the word embeddings. Otherwise the
   /// model has none.
   bool uses_output_matrix = false;
+  /// Whether it has OutputLayer::histories, so that the model must read from left to right.
+  bool needs_histories = false;
 };
 using OutputMaker = OutputDefinition::Maker;
 using OutputChoice = OutputDefinition::Choice;
@@ -85,8 +104,5 @@ OutputMaker read_class_output(config::Section& section);
 OutputMaker read_adaptive_output(config::Section& section);
 /// Noise contrastive estimation (arXiv:1206.6426) or importance sampling (arXiv:1412.2007).
 OutputMaker read_sampled_output(config::Section& section);
-
-/// Tokens by falling count, equal ones by id.
-std::vector<int64_t> by_frequency(const std::vector<int64_t>& counts);
 
 }  // namespace weft::nn

@@ -45,10 +45,10 @@ class SampledOutput : public OutputLayer {
     fit({.counts = std::vector<int64_t>(static_cast<std::size_t>(vocabulary_), 0)});
   }
 
-  at::Tensor logits(const at::Tensor& features, const OutputMatrix& matrix) override {
-    return kernels::linear(features, matrix.weight, matrix.bias);
+  at::Tensor logits(const TokenStates& input, const OutputMatrix& matrix) override {
+    return kernels::linear(input.states, matrix.weight, matrix.bias);
   }
-  at::Tensor loss(const at::Tensor& features,
+  at::Tensor loss(const TokenStates& input,
                   const at::Tensor& targets,
                   const OutputMatrix& matrix,
                   const ForwardContext& context) override;
@@ -118,10 +118,11 @@ std::vector<int64_t> SampledOutput::samples(const ForwardContext& context) const
   return result;
 }
 
-at::Tensor SampledOutput::loss(const at::Tensor& features,
+at::Tensor SampledOutput::loss(const TokenStates& input,
                                const at::Tensor& targets,
                                const OutputMatrix& matrix,
                                const ForwardContext& context) {
+  const auto& features = input.states;
   const auto noise = kernels::to_device(samples(context), features.device());  // (k)
   const auto bias_of = [&](const at::Tensor& ids) {
     return matrix.bias.defined() ? matrix.bias.index_select(0, ids) : at::Tensor();

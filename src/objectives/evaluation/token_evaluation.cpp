@@ -47,14 +47,14 @@ std::map<std::string, double> token_results(const TokenRecord& sum) {
 std::unique_ptr<Evaluation> make_token_evaluation() { return std::make_unique<TokenEvaluation>(); }
 
 at::Tensor token_loss(models::Model& model,
-                      const at::Tensor& states,
+                      const nn::TokenStates& rows,
                       const data::Batch& batch,
                       const nn::ForwardContext& context,
                       double smoothing) {
   if (batch.targets.empty()) {
-    return batching::zero_loss(states);
+    return batching::zero_loss(rows.states);
   }
-  return model.lm_loss(states, kernels::to_device(batch.targets, states.device()), context,
+  return model.lm_loss(rows, kernels::to_device(batch.targets, rows.states.device()), context,
                        smoothing);
 }
 

@@ -51,7 +51,7 @@ std::unique_ptr<Evaluation> make_token_evaluation();
 
 /// Sum of -log p over the batch's targets, from their hidden states (M, D); see Model::lm_loss.
 at::Tensor token_loss(models::Model& model,
-                      const at::Tensor& states,
+                      const nn::TokenStates& rows,
                       const data::Batch& batch,
                       const nn::ForwardContext& context,
                       double smoothing = 0);

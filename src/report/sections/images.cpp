@@ -68,7 +68,7 @@ data::Example reconstructed(const LoadedRun& run, const data::Dataset& dataset, 
   const auto batch = batch_of(example);
   const auto context = batching::context_of(batch, run.model->device());
   const auto predicted =
-      run.model->token_features(batching::target_states(*run.model, batch, context))
+      run.model->token_features(batching::target_states(*run.model, batch, context).states)
           .to(at::kCPU, at::kFloat)
           .contiguous();  // (M, C p p)
   const auto* from = predicted.const_data_ptr<float>();

@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
+#include "models/config/output_types.h"
 #include "models/directory.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
@@ -144,6 +145,12 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
       !models::definition_of(head).predicts_words() &&
       !models::capabilities_of(config.model.family).has_class_output) {
     root.report("model.output", "has no effect here, only if the model predicts tokens");
+  }
+  if (const auto& output = config.model.layer_types.output;
+      output && models::output_types().at(output->type).needs_histories &&
+      !config.objective->traits(config.model).is_left_to_right) {
+    root.report("model.output.type",
+                str_cat(output->type, " is only possible with ", "objective.type: causal"));
   }
   if (config.model.early_exit && !config.objective->traits(config.model).trains_all_classifiers) {
     root.report("model.early_exit", "is only possible with objective.type: classify or regress");

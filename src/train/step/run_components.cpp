@@ -181,9 +181,18 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
   };
   const auto& tokenizer = *components.tokenizer;
   components.model->fit(
-      {.visit = visit, .directory = config.run.directory, .token = [&](int64_t id) {
-         return tokenizer.piece(static_cast<int32_t>(id));
-       }});
+      {.visit = visit,
+       .directory = config.run.directory,
+       .token = [&](int64_t id) { return tokenizer.piece(static_cast<int32_t>(id)); },
+       .tokens_of =
+           [](const std::string& directory) {
+             const auto other = data::load_tokenizer(directory);
+             std::vector<std::string> tokens;
+             for (int32_t id = 0; id < other->size(); ++id) {
+               tokens.push_back(other->piece(id));
+             }
+             return tokens;
+           }});
   log::set_progress_line("");
 }
 
