@@ -70,7 +70,16 @@ void Elmo::register_head() {
 }
 
 void Elmo::fit(const TrainingSequences& data) {
-  embeddings_->fit(data.token);
+  nn::TokenStatistics statistics{.counts = {}, .token = data.token};
+  if (embeddings_->needs_counts()) {
+    statistics.counts.resize(static_cast<std::size_t>(options_.vocabulary), 0);
+    data.visit([&](const TrainingSequence& sequence) {
+      for (const auto token : sequence.ids) {
+        ++statistics.counts.at(static_cast<std::size_t>(token));
+      }
+    });
+  }
+  embeddings_->fit(statistics);
   const auto visit = [&](const auto& visitor) {
     data.visit([&](const TrainingSequence& sequence) {  // every token is predicted
       visitor({.ids = sequence.ids, .targets = sequence.ids});

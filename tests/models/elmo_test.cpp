@@ -72,6 +72,67 @@ TEST(Elmo, EqualsTheProgramOfItsAuthors) {
   }
 }
 
+TEST(Elmo, AdaptiveEmbeddingsEqualThePlainForm) {
+  const auto model =
+      elmo_model(Head::kNone, "embedding: {type: adaptive, cutoffs: [3, 8], factor: 2}");
+  EXPECT_FALSE(model->input_embeddings().defined());
+  const std::vector<int64_t> ids = {4, 4, 4, 9, 9, 0, 0, 0, 0, 1, 17, 17, 5, 6, 7, 8, 9, 9};
+  model->fit({.visit = [&](const auto& visit) { visit({.ids = ids}); }, .directory = ""});
+  const auto tokens = model->named_buffers()["embeddings.tokens"];
+  // By falling count, equal ones by id.
+  EXPECT_TRUE(
+      at::equal(tokens.narrow(0, 0, 9), at::tensor({0, 9, 4, 17, 1, 5, 6, 7, 8}, at::kLong)))
+      << tokens;
+  const auto parameters = model->named_parameters();
+  std::vector<at::Tensor> bands;  // vectors of all tokens, by rank
+  for (const auto* band : {"", "_2", "_3"}) {
+    bands.push_back(at::matmul(parameters[str_cat("embeddings.words", band)],
+                               parameters[str_cat("embeddings.projection", band, ".weight")].t()));
+  }
+  EXPECT_EQ(parameters["embeddings.words"].sizes(), at::IntArrayRef({3, 4}));
+  EXPECT_EQ(parameters["embeddings.words_2"].sizes(), at::IntArrayRef({5, 2}));
+  EXPECT_EQ(parameters["embeddings.words_3"].sizes(), at::IntArrayRef({12, 1}));
+  const auto table = at::zeros({20, 4}).index_copy(0, tokens, at::cat(bands));  // (V, D)
+  const auto gradients_of = [&](const at::Tensor& vectors) {
+    test::clear_gradients(*model);
+    (vectors * at::arange(vectors.numel(), at::kFloat).view(vectors.sizes()).sin())
+        .sum()
+        .backward({}, /*retain_graph=*/true);
+    std::vector<at::Tensor> result;
+    for (const auto& parameter : parameters) {
+      if (parameter.key().starts_with("embeddings.")) {
+        result.push_back(parameter.value().grad().clone());
+      }
+    }
+    return result;
+  };
+  const auto plain = table.index_select(0, at::tensor(ids, at::kLong));
+  auto* const embedding = dynamic_cast<nn::TokenEmbedding*>(find_module(*model, "embeddings"));
+  ASSERT_NE(embedding, nullptr);
+  const auto own = embedding->forward(at::tensor(ids, at::kLong));
+  EXPECT_TRUE(test::near(own, plain, 1e-5));
+  const auto found = gradients_of(own);
+  const auto expected = gradients_of(plain);
+  ASSERT_EQ(found.size(), 6U);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_TRUE(test::near(found[i], expected[i], 1e-4)) << i;
+  }
+}
+
+TEST(Elmo, AdaptiveEmbeddingsAreStoredWithTheirOrder) {
+  const auto keys = "embedding: {type: adaptive, cutoffs: [3]}";
+  const auto model = elmo_model(Head::kBidirectionalLm, keys);
+  const std::vector<int64_t> ids = {4, 4, 4, 9, 9, 0};
+  model->fit({.visit = [&](const auto& visit) { visit({.ids = ids}); }, .directory = ""});
+  const test::Folder folder;
+  save_model(folder.path(), *model, formats::DType::kF32);
+  const auto loaded = load_model(folder.path(), read_model_config(folder.path()), 9);
+  EXPECT_TRUE(loaded.missing_keys.empty());
+  EXPECT_TRUE(at::equal(states_of(*loaded.model, ids, {0, 6}), states_of(*model, ids, {0, 6})));
+  model->named_buffers()["embeddings.tokens"].fill_(1);
+  EXPECT_THROW(model->finish_loading(), UserError);
+}
+
 TEST(Elmo, SequencesOfABatchAreIndependent) {
   const auto model = elmo_model();
   const auto both = states_of(*model, {5, 6, 7, 8, 9, 10}, {0, 4, 6});

@@ -131,7 +131,8 @@ void read_elmo_keys(Section& section, ModelOptions& options, const ModelOptions*
   read_elmo_sizes(section, options);
   auto embedding = section.section("embedding", {.help = "The vectors of the tokens."});
   read_part(embedding, "type", nn::token_embeddings(),
-            "words: a table. characters: a convolutional network over the characters of a token.",
+            "words: a table. characters: a convolutional network over the characters of a token. "
+            "adaptive: a table with fewer dimensions for rare tokens (arXiv:1809.10853).",
             own.embedding);
   embedding.reject_unread();
   auto recurrent = section.section("recurrent", {.help = "The recurrent layers."});
@@ -242,7 +243,7 @@ Initializer elmo_initial(const std::string& parameter, const ModelOptions& optio
   if (parameter == "embeddings.characters") {
     return {.kind = Initializer::Kind::kUniform, .bound = 1};
   }
-  if (parameter.starts_with("embeddings.") && parameter != "embeddings.words") {
+  if (parameter.starts_with("embeddings.") && !parameter.starts_with("embeddings.words")) {
     return {.kind = Initializer::Kind::kFanIn};
   }
   return {.init_std = options.init_std};

@@ -84,11 +84,11 @@ class CharacterEmbedding : public TokenEmbedding {
     projection_ = register_module("projection", Linear(LinearOptions{features, options.dim}));
   }
 
-  void fit(const std::function<std::string(int64_t)>& token) override {
+  void fit(const TokenStatistics& statistics) override {
     std::vector<int64_t> spelling(static_cast<std::size_t>(vocabulary_ * own_.length), kPadding);
     auto row = spelling.begin();
     for (int64_t id = 0; id < vocabulary_; ++id, row += own_.length) {
-      const auto text = token(id).substr(0, static_cast<std::size_t>(own_.length) - 2);
+      const auto text = statistics.token(id).substr(0, static_cast<std::size_t>(own_.length) - 2);
       *row = kBegin;
       const auto end = std::ranges::transform(text, row + 1, [](char byte) {
                          return static_cast<unsigned char>(byte);

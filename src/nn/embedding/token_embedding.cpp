@@ -23,8 +23,10 @@ class WordEmbedding : public TokenEmbedding {
 };
 
 Registry<TokenEmbeddingDefinition>& token_embedding_registry() {
-  static Registry<TokenEmbeddingDefinition> registry(
-      "embedding type", {{"words", read_word_embedding}, {"characters", read_character_embedding}});
+  static Registry<TokenEmbeddingDefinition> registry("embedding type",
+                                                     {{"words", read_word_embedding},
+                                                      {"characters", read_character_embedding},
+                                                      {"adaptive", read_adaptive_embedding}});
   return registry;
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include <torch/nn/module.h>
 
 #include "nn/component.h"
+#include "nn/token_statistics.h"
 
 namespace weft::nn {
 
@@ -22,8 +21,10 @@ class TokenEmbedding : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& ids) = 0;  // (N) int64 -> (N, D)
   /// The vectors of all tokens, (V, D), of a type that stores them; else undefined.
   virtual at::Tensor weight() const { return {}; }
-  /// Reads the texts of the tokens, before training.
-  virtual void fit(const std::function<std::string(int64_t)>& /*token*/) {}
+  /// Whether fit() needs the counts of the tokens.
+  virtual bool needs_counts() const { return false; }
+  /// Sets the buffers, before training.
+  virtual void fit(const TokenStatistics& /*statistics*/) {}
   /// Called when stored buffers were read. Throws UserError for values that are not possible.
   virtual void finish_loading() {}
 };
@@ -42,5 +43,7 @@ TokenEmbeddingMaker read_word_embedding(config::Section& section);
 /// A convolutional network over the characters of a token (arXiv:1508.06615), in the form of ELMo
 /// (arXiv:1802.05365): tokens that are spelled alike have similar vectors.
 TokenEmbeddingMaker read_character_embedding(config::Section& section);
+/// Vectors of fewer dimensions for rare tokens (arXiv:1809.10853).
+TokenEmbeddingMaker read_adaptive_embedding(config::Section& section);
 
 }  // namespace weft::nn
