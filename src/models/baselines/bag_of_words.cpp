@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "kernels/embedding.h"
 #include "nn/pooling/pooling.h"
@@ -31,11 +32,24 @@ double occurrence_weight(Weighting weighting, int64_t earlier) {
     case Weighting::kTfidf:
       return 1;
     case Weighting::kBinary:
+    case Weighting::kNaiveBayes:
       return earlier == 0 ? 1 : 0;
     case Weighting::kLog:
       return std::log1p(1 / static_cast<double>(earlier + 1));  // ln(2 + c) - ln(1 + c)
   }
   return 0;
+}
+
+/// The features of a text, each once.
+std::vector<int64_t> distinct_features(const TrainingSequence& text, const ModelOptions& options) {
+  const auto ids = text.ids;
+  auto rows =
+      bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())}, options).rows;
+  std::erase(rows, BagFeatures::kNone);
+  std::ranges::sort(rows);
+  const auto repeated = std::ranges::unique(rows);
+  rows.erase(repeated.begin(), repeated.end());
+  return rows;
 }
 
 }  // namespace
@@ -106,27 +120,29 @@ BagOfWords::BagOfWords(const ModelOptions& options) : Baseline(options) {
   if (options.bag.weighting == Weighting::kTfidf) {
     idf_ = register_parameter("idf", at::ones({rows}), /*requires_grad=*/false);
   }
+  if (options.bag.weighting == Weighting::kNaiveBayes) {
+    ratios_ = register_parameter("log_count_ratios", at::empty({rows, head_outputs(options)}),
+                                 /*requires_grad=*/false);
+  }
   words_ = register_parameter("words", at::empty({rows, head_outputs(options)}));
   bias_ = register_parameter("bias", at::empty({head_outputs(options)}));
 }
 
 void BagOfWords::fit(const TrainingSequences& data) {
-  if (!idf_.defined()) {
-    return;  // its weights do not depend on document frequencies
+  if (idf_.defined()) {
+    fit_idf(data);
   }
+  if (ratios_.defined()) {
+    fit_ratios(data);
+  }
+}
+
+void BagOfWords::fit_idf(const TrainingSequences& data) {
   std::vector<double> counts(static_cast<std::size_t>(idf_.size(0)), 0.0);
   double texts = 0;
   data.visit([&](const TrainingSequence& sequence) {
-    const auto ids = sequence.ids;
-    auto rows =
-        bag_features({ids.begin(), ids.end()}, {0, static_cast<int64_t>(ids.size())}, options())
-            .rows;
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    for (const auto row : rows) {
-      if (row != BagFeatures::kNone) {
-        ++counts[static_cast<std::size_t>(row)];
-      }
+    for (const auto row : distinct_features(sequence, options())) {
+      ++counts[static_cast<std::size_t>(row)];
     }
     ++texts;
   });
@@ -135,6 +151,28 @@ void BagOfWords::fit(const TrainingSequences& data) {
     count = 1 + std::log((1 + texts) / (1 + count));
   }
   idf_.copy_(at::from_blob(counts.data(), {idf_.size(0)}, at::kDouble));
+}
+
+void BagOfWords::fit_ratios(const TrainingSequences& data) {
+  const auto classes = ratios_.size(1);
+  auto counts = at::zeros(ratios_.sizes(), at::kDouble);  // (rows, C)
+  auto* values = counts.mutable_data_ptr<double>();
+  data.visit([&](const TrainingSequence& sequence) {
+    if (sequence.label < 0 || sequence.label >= classes) {
+      throw UserError("model.weighting: naive_bayes is only possible with one class for each text");
+    }
+    for (const auto row : distinct_features(sequence, options())) {
+      ++values[row * classes + sequence.label];
+    }
+  });
+  const at::NoGradGuard no_grad;
+  const auto all = counts.sum(1, /*keepdim=*/true);
+  const auto seen = at::gt(all, 0);  // (rows, 1)
+  const auto log_share = [&](const at::Tensor& of_features) {
+    const auto smoothed = (of_features + options().bag.alpha) * seen;
+    return (smoothed / smoothed.sum(0)).log();
+  };
+  ratios_.copy_((log_share(counts) - log_share(all - counts)).masked_fill(~seen, 0.0));
 }
 
 at::Tensor BagOfWords::hidden(const TextInput& input, const nn::ForwardContext& context) {
@@ -151,7 +189,10 @@ at::Tensor BagOfWords::hidden(const TextInput& input, const nn::ForwardContext& 
   const auto device = words_.device();
   const auto rows = kernels::embedding_sum(words_, copy_of(features.rows, at::kLong, device), {},
                                            {}, {}, {});  // (N * ngrams, C)
-  const auto parts = rows.to(at::kFloat) * copy_of(weights, at::kFloat, device).unsqueeze(1);
+  auto parts = rows.to(at::kFloat) * copy_of(weights, at::kFloat, device).unsqueeze(1);
+  if (ratios_.defined()) {
+    parts = parts * ratios_.index_select(0, copy_of(features.rows, at::kLong, device));
+  }
   return parts.view({ids.numel(), options().bag.ngrams, words_.size(1)}).sum(1);
 }
 
@@ -164,7 +205,8 @@ int64_t bag_rows(const ModelOptions& options) {
 }
 
 at::Tensor BagOfWords::token_class_weights() const {
-  return words_.narrow(0, 0, options().vocabulary);
+  const auto weights = ratios_.defined() ? words_ * ratios_ : words_;
+  return weights.narrow(0, 0, options().vocabulary);
 }
 
 }  // namespace weft::models

@@ -32,16 +32,22 @@ class BagOfWords : public Baseline {
   explicit BagOfWords(const ModelOptions& options);
 
   /// Fits the idf weights of tf-idf: 1 + ln((1 + texts) / (1 + texts that contain the feature)),
-  /// smoothed as in scikit-learn.
+  /// smoothed as in scikit-learn. Or the log-count ratios of naive Bayes (Wang and Manning 2012):
+  /// with p and q the numbers of texts of a class and of the others that contain each feature, plus
+  /// alpha, ln(p / sum p) - ln(q / sum q) over the features of the training data, 0 for others.
   void fit(const TrainingSequences& data) override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;  // (N, C)
   at::Tensor class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
   at::Tensor token_class_weights() const override;
 
  private:
-  at::Tensor idf_;    // (rows), frozen: computed from the training data; undefined without tfidf
-  at::Tensor words_;  // (rows, C)
-  at::Tensor bias_;   // (C)
+  void fit_idf(const TrainingSequences& data);
+  void fit_ratios(const TrainingSequences& data);
+
+  at::Tensor idf_;     // (rows), frozen: computed from the training data; undefined without tfidf
+  at::Tensor ratios_;  // (rows, C), frozen too; undefined without naive_bayes
+  at::Tensor words_;   // (rows, C)
+  at::Tensor bias_;    // (C)
 };
 
 }  // namespace weft::models

@@ -143,14 +143,16 @@ struct XlmOptions {
 };
 
 /// Weight of a word that occurs c times in a text: c, 1, ln(1 + c), or c times its inverse document
-/// frequency in the training data, with each text then scaled to length 1.
-enum class Weighting { kCount, kBinary, kLog, kTfidf };
+/// frequency in the training data, with each text then scaled to length 1; or, for each class, the
+/// log-count ratio of naive Bayes.
+enum class Weighting { kCount, kBinary, kLog, kTfidf, kNaiveBayes };
 
 /// A linear classifier of word counts.
 struct BagOptions {
   Weighting weighting = Weighting::kTfidf;
   int64_t ngrams = 1;       // longest n-grams that are features
   int64_t buckets = 65536;  // rows of the table shared by the hashes of two words and more
+  double alpha = 1;         // what naive Bayes adds to each count
 
   bool operator==(const BagOptions&) const = default;
 };

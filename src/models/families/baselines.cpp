@@ -17,13 +17,15 @@ using formats::Json;
 constexpr int64_t kMostWidth = 65536;
 constexpr int64_t kMostBuckets = int64_t{1} << 26;
 constexpr int64_t kMostNgrams = 5;
+constexpr double kMostAlpha = 1e9;
 constexpr int64_t kMostDistance = 1024;
 
 const config::Choices<Weighting>& weightings() {
   static const config::Choices<Weighting> kWords = {{"count", Weighting::kCount},
                                                     {"binary", Weighting::kBinary},
                                                     {"log", Weighting::kLog},
-                                                    {"tfidf", Weighting::kTfidf}};
+                                                    {"tfidf", Weighting::kTfidf},
+                                                    {"naive_bayes", Weighting::kNaiveBayes}};
   return kWords;
 }
 
@@ -61,22 +63,37 @@ void read_buckets(Section& section, BagOptions& bag) {
                 .only_if = "ngrams: 2 and more"});
 }
 
+void read_alpha(Section& section, BagOptions& bag) {
+  section.read("alpha", bag.alpha,
+               {.help = "What is added to the number of texts with each word.",
+                .unit = "texts",
+                .range = config::above(0),
+                .only_if = "weighting: naive_bayes"});
+  if (bag.weighting != Weighting::kNaiveBayes) {
+    section.reject_unused("alpha", "has no effect here, only with weighting: naive_bayes");
+  }
+}
+
 void read_bag_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& bag = options.bag;
   section.read_choice("weighting", bag.weighting, weightings(),
                       {.help = "Term weighting. count: number of occurrences. binary: 1 if the "
                                "word occurs. log: logarithm of 1 + the number. tfidf: TF-IDF "
                                "(words that are rare in the training "
-                               "data count more; each text is scaled to length 1)."});
+                               "data count more; each text is scaled to length 1). naive_bayes: if "
+                               "the word occurs, for each class its log-count ratio, with the "
+                               "class against the others (NB-SVM)."});
   section.read("ngrams", bag.ngrams,
                {.help = "Maximum n-gram size. 2: adds bigrams to the single words.",
                 .unit = "words",
                 .range = config::between(1, kMostNgrams)});
   read_buckets(section, bag);
+  read_alpha(section, bag);
   if (base != nullptr) {
     require_unchanged(section, "weighting", bag.weighting == base->bag.weighting);
     require_unchanged(section, "ngrams", bag.ngrams == base->bag.ngrams);
     require_unchanged(section, "buckets", bag.buckets == base->bag.buckets);
+    require_unchanged(section, "alpha", bag.alpha == base->bag.alpha);
   }
 }
 
@@ -162,6 +179,7 @@ void read_bag_json(const JsonFields& fields, ModelOptions& options) {
   read_choice_word(fields, "weighting", weightings(), bag.weighting);
   fields.read("ngrams", bag.ngrams, 1, kMostNgrams);
   fields.read("buckets", bag.buckets, 1, kMostBuckets);
+  fields.read("alpha", bag.alpha, 0.0, kMostAlpha);
 }
 
 void write_bag_json(Json& json, const ModelOptions& options) {
@@ -169,6 +187,9 @@ void write_bag_json(Json& json, const ModelOptions& options) {
   json["weighting"] = choice_word(weightings(), options.bag.weighting);
   json["ngrams"] = options.bag.ngrams;
   json["buckets"] = options.bag.buckets;
+  if (options.bag.weighting == Weighting::kNaiveBayes) {
+    json["alpha"] = options.bag.alpha;
+  }
 }
 
 void read_decomposable_json(const JsonFields& fields, ModelOptions& options) {
@@ -210,6 +231,9 @@ std::vector<StoredTensor> bag_tensors(const ModelOptions& options) {
   std::vector<StoredTensor> result;
   if (options.bag.weighting == Weighting::kTfidf) {
     result.push_back(tensor("idf", {rows}));
+  }
+  if (options.bag.weighting == Weighting::kNaiveBayes) {
+    result.push_back(tensor("log_count_ratios", {rows, classes}, Part::kHead));
   }
   result.push_back(tensor("words", {rows, classes}, Part::kHead));
   result.push_back(tensor("bias", {classes}, Part::kHead));

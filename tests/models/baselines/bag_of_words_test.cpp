@@ -1,11 +1,16 @@
 #include "models/baselines/bag_of_words.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "models/config/family.h"
 #include "models/directory.h"
 #include "models/tiny.h"
@@ -130,8 +135,78 @@ TEST(BagOfWords, FrequenciesAreNotTrained) {
   EXPECT_TRUE(model->named_parameters()["words"].requires_grad());
 }
 
+/// Texts of the words 5 to 8 with a class each.
+void visit_labelled_texts(const std::function<void(const TrainingSequence&)>& visit) {
+  const std::vector<std::pair<Rows, int64_t>> texts = {
+      {{2, 5, 5, 6, 3}, 0}, {{2, 5, 7, 3}, 0}, {{2, 6, 7, 7, 3}, 1}, {{2, 5, 8, 3}, 2}};
+  for (const auto& [ids, label] : texts) {
+    visit({.ids = ids, .label = label});
+  }
+}
+
+// The numbers of texts of class 0, 1 and 2 with the words 5, 6, 7 and 8: (2, 1, 1, 0), (0, 1, 1, 0)
+// and (1, 0, 0, 1).
+TEST(BagOfWords, NaiveBayesHasTheLogCountRatioOfEachClassAgainstTheOthers) {
+  auto options = bag(Weighting::kNaiveBayes);
+  options.labels = {"a", "b", "c"};
+  options.bag.alpha = 0.5;
+  const auto model = make_model(options, 1);
+  model->fit({.visit = visit_labelled_texts, .directory = ""});
+  const auto ratios = model->named_parameters()["log_count_ratios"];
+  const auto ratio = [](double p, double p_sum, double q, double q_sum) {
+    return std::log((p + 0.5) / (p_sum + 2)) - std::log((q + 0.5) / (q_sum + 2));
+  };
+  const std::vector<std::vector<double>> expected = {
+      {ratio(2, 4, 1, 4), ratio(0, 2, 3, 6), ratio(1, 2, 2, 6)},
+      {ratio(1, 4, 1, 4), ratio(1, 2, 1, 6), ratio(0, 2, 2, 6)},
+      {ratio(1, 4, 1, 4), ratio(1, 2, 1, 6), ratio(0, 2, 2, 6)},
+      {ratio(0, 4, 1, 4), ratio(0, 2, 1, 6), ratio(1, 2, 0, 6)}};
+  for (int64_t word = 0; word < 4; ++word) {
+    for (int64_t c = 0; c < 3; ++c) {
+      EXPECT_NEAR(ratios[5 + word][c].item<double>(),
+                  expected[static_cast<std::size_t>(word)][static_cast<std::size_t>(c)], 1e-6);
+    }
+  }
+  EXPECT_EQ(ratios.narrow(0, 0, 5).abs().sum().item<double>(), 0);  // not in the training data
+  EXPECT_EQ(ratios.narrow(0, 9, 11).abs().sum().item<double>(), 0);
+  EXPECT_FALSE(ratios.requires_grad());
+  // A word counts once, with its weight times its ratio.
+  test::fill_parameters(*model);
+  model->fit({.visit = visit_labelled_texts, .directory = ""});
+  const auto words = model->named_parameters()["words"];
+  const auto context = test::context_of({0, 5});
+  const auto logits =
+      model->class_logits(model->hidden(bag_of_words_ids({2, 6, 5, 6, 3}), context), context);
+  EXPECT_TRUE(test::near(
+      logits[0], words[5] * ratios[5] + words[6] * ratios[6] + model->named_parameters()["bias"],
+      1e-5));
+  EXPECT_TRUE(test::near(model->token_class_weights()[5], words[5] * ratios[5], 1e-6));
+}
+
+TEST(BagOfWords, NaiveBayesOfTwoClassesHasOppositeRatios) {
+  const auto model = make_model(bag(Weighting::kNaiveBayes, 2), 1);
+  const auto visit = [](const auto& visitor) {
+    visit_labelled_texts([&](const TrainingSequence& text) {
+      visitor({.ids = text.ids, .label = std::min<int64_t>(text.label, 1)});
+    });
+  };
+  model->fit({.visit = visit, .directory = ""});
+  const auto ratios = model->named_parameters()["log_count_ratios"];
+  EXPECT_TRUE(test::near(ratios.select(1, 0), -ratios.select(1, 1), 1e-6));
+  EXPECT_GT(ratios.narrow(0, 20, 7).abs().sum().item<double>(), 0);  // of bigrams
+}
+
+TEST(BagOfWords, NaiveBayesNeedsAClassForEachText) {
+  const auto model = make_model(bag(Weighting::kNaiveBayes), 1);
+  const Rows ids = {2, 5, 3};
+  EXPECT_THROW(
+      model->fit({.visit = [&](const auto& visit) { visit({.ids = ids}); }, .directory = ""}),
+      UserError);
+}
+
 TEST(BagOfWords, ADirectoryGivesItBack) {
-  for (const auto weighting : {Weighting::kCount, Weighting::kBinary, Weighting::kTfidf}) {
+  for (const auto weighting :
+       {Weighting::kCount, Weighting::kBinary, Weighting::kTfidf, Weighting::kNaiveBayes}) {
     const auto model = make_model(bag(weighting, 2), 1);
     test::fill_parameters(*model);
     const test::Folder folder;
