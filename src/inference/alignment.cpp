@@ -3,9 +3,8 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/error.h"
 #include "kernels/to_device.h"
-#include "models/config/family.h"
+#include "models/source_attention.h"
 #include "nn/attention/attention_recorder.h"
 
 namespace weft::inference {
@@ -51,20 +50,13 @@ Alignment align(models::Model& model,
   const nn::EncoderStates encoder_states{
       .states = model.encode({.ids = kernels::to_device(source, device), .patches = {}}, reading),
       .layout = reading.layout};
-  constexpr int64_t kRecurrentLayer = 0;  // of the recorder
-  const auto& options = model.options();
-  nn::AttentionRecorder recorder({kRecurrentLayer, options.layers + options.decoder.layers - 1});
+  nn::AttentionRecorder recorder(models::source_attention_layers(model.options()));
   auto writing = context_of_one(static_cast<int64_t>(read.size()), device);
   writing.encoder_states = &encoder_states;
   writing.attention_recorder = &recorder;
   model.hidden({.ids = kernels::to_device(read, device)}, writing);
-  if (recorder.cross_layers().empty()) {
-    throw UserError(models::architecture_of(options) +
-                    ": has no alignments, as its decoder has no attention to the source");
-  }
   const auto rows = static_cast<int64_t>(target.size());
-  const auto& last = recorder.cross_layers().rbegin()->second.front();  // (H, L', S)
-  const auto weights = last.to(at::kCPU, at::kFloat).mean(0);
+  const auto weights = models::last_source_attention(recorder, model.options()).front();  // (L', S)
   result.weights = weights.narrow(0, weights.size(0) - rows, rows).contiguous();
   return result;
 }

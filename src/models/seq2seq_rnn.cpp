@@ -59,11 +59,14 @@ nn::AttentionRecorder::Weights recorded_weights(const std::vector<at::Tensor>& b
                                                 const nn::ForwardContext& context) {
   const auto rows = kernels::permuted_rows(at::cat(by_step), steps.places, steps.tokens);
   const auto& sources = context.encoder_states->layout;
+  const auto* decoding = context.decoding_state;
   nn::AttentionRecorder::Weights result;
   for (int64_t b = 0; b < context.layout.sequences(); ++b) {
     const auto first = context.layout.offsets[static_cast<std::size_t>(b)];
+    const auto source =
+        decoding != nullptr ? decoding->source_indices()[static_cast<std::size_t>(b)] : b;
     result.push_back(rows.narrow(0, first, context.layout.length(b))
-                         .narrow(1, 0, sources.length(b))
+                         .narrow(1, 0, sources.length(source))
                          .unsqueeze(0));
   }
   return result;

@@ -92,9 +92,9 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
   }
   if (search.num_beams == 1) {
     search.num_beam_groups = 1;
-    const auto useless = given_of(
-        arguments,
-        std::array<std::string_view, 3>{"beam-groups", "diversity-penalty", "early-stopping"});
+    const auto useless =
+        given_of(arguments, std::array<std::string_view, 4>{"beam-groups", "diversity-penalty",
+                                                            "early-stopping", "coverage-penalty"});
     if (!useless.empty()) {
       arguments.fail("--" + useless + " needs --beams of at least 2");
     }
@@ -105,6 +105,7 @@ void read_beams(const Arguments& arguments, models::SearchOptions& search) {
   search.length_penalty =
       arguments.number("length-penalty", search.length_penalty, -kLarge, kLarge);
   search.word_penalty = arguments.number("word-penalty", 0, -kLarge, kLarge);
+  search.coverage_penalty = arguments.number("coverage-penalty", 0, 0, kLarge);
   if (search.num_beams % search.num_beam_groups != 0) {
     arguments.fail(str_cat("--beam-groups ", search.num_beam_groups, " must divide ",
                            search.num_beams, " beams without remainder"));
@@ -301,6 +302,9 @@ constexpr GenerationOption kOptions[] = {
      "above 0 favour longer texts"},
     {kAdvancedGroup, "word-penalty", "W",
      "Penalty subtracted from the score for each token (default: 0)"},
+    {kAdvancedGroup, "coverage-penalty", "B",
+     "Coverage penalty of a beam search: for each source token, B ln(min(c, 1)) is added to the "
+     "score, where c is the attention to it in all (default: 0)"},
     {kAdvancedGroup, "early-stopping", "WHEN",
      "When beam search stops after K beams have ended: yes (immediately), no (when the current "
      "best running beam is not better; default), never (when no running beam can become better)"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -25,6 +26,15 @@ float Beam::score_of(float sum, int64_t length) const {
   const auto tokens = static_cast<double>(length);
   const auto words = static_cast<float>(options_.word_penalty * tokens);
   return (sum - words) / static_cast<float>(std::pow(tokens, options_.length_penalty));
+}
+
+/// b times the sum of ln(min(c, 1)).
+float Beam::coverage_score(const std::vector<float>& coverage) const {
+  double sum = 0;
+  for (const auto value : coverage) {
+    sum += std::log(std::clamp(value, std::numeric_limits<float>::min(), 1.0F));
+  }
+  return static_cast<float>(options_.coverage_penalty * sum);
 }
 
 /// Over all rows; a min-heap keeps the best candidates so far.
@@ -74,13 +84,21 @@ bool Beam::may_improve() const {
   }
   const bool looks_ahead =
       options_.early_stopping == EarlyStopping::kNever && options_.length_penalty > 0;
+  // Tokens that follow may cover the source.
   const float best = score_of(running_.front().score, looks_ahead ? max_new_tokens_ : generated());
   return best > finished_.back().score;
 }
 
 void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
                    const std::vector<int64_t>& rows,
-                   const IsStopped& is_stopped) {
+                   const IsStopped& is_stopped,
+                   const std::vector<std::vector<float>>& source_attention) {
+  for (std::size_t i = 0; i < running_.size() && options_.coverage_penalty > 0; ++i) {
+    const auto& attention = source_attention[static_cast<std::size_t>(rows[i])];
+    auto& coverage = running_[i].coverage;
+    coverage.resize(attention.size(), 0.0F);
+    std::ranges::transform(coverage, attention, coverage.begin(), std::plus<>());
+  }
   const auto candidates = best_candidates(log_probabilities);
   const int64_t length = generated() + 1;
   const bool takes_more = !(options_.early_stopping == EarlyStopping::kYes && is_full());
@@ -97,12 +115,15 @@ void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
     const bool has_ended = is_end(token, options_) || (is_stopped && is_stopped(fresh));
     if (!has_ended && length < max_new_tokens_) {
       if (next.size() < beams_) {
-        next.push_back({.tokens = std::move(tokens), .score = score, .row = rows[parent]});
+        next.push_back({.tokens = std::move(tokens),
+                        .score = score,
+                        .row = rows[parent],
+                        .coverage = running_[parent].coverage});
       }
     } else if (i < beams_ && takes_more) {
       ended.push_back({.tokens = Tokens(fresh.begin(), fresh.end()),
                        .sum = score,
-                       .score = score_of(score, length),
+                       .score = score_of(score, length) + coverage_score(running_[parent].coverage),
                        .has_ended = has_ended});
     }
   }
@@ -115,7 +136,8 @@ void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
       for (const auto& last : running_) {
         finish({.tokens = Tokens(last.tokens.begin() + prompt_, last.tokens.end()),
                 .sum = last.score,
-                .score = score_of(last.score, std::max<int64_t>(generated(), 1)),
+                .score = score_of(last.score, std::max<int64_t>(generated(), 1)) +
+                         coverage_score(last.coverage),
                 .has_ended = false});
       }
     }

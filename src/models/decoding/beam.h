@@ -15,9 +15,10 @@ namespace weft::models {
 class Beam {
  public:
   struct Running {
-    Tokens tokens;    // prompt and new ones
-    float score = 0;  // sum of log-probabilities
-    int64_t row = 0;  // decoder row that its last token was appended to
+    Tokens tokens;                     // prompt and new ones
+    float score = 0;                   // sum of log-probabilities
+    int64_t row = 0;                   // decoder row that its last token was appended to
+    std::vector<float> coverage = {};  // sums of the attention to the source tokens, if needed
   };
 
   /// `beams`: k.
@@ -28,10 +29,12 @@ class Beam {
 
   using IsStopped = std::function<bool(std::span<const int64_t>)>;
   /// Advances by one token. Log-probabilities of the running hypotheses' next tokens, one row of
-  /// `width` each, rules applied. `rows`: their rows of the decoder.
+  /// `width` each, rules applied. `rows`: their rows of the decoder. `source_attention`: of these
+  /// rows, if there is a coverage penalty.
   void advance(const std::vector<std::span<const float>>& log_probabilities,
                const std::vector<int64_t>& rows,
-               const IsStopped& is_stopped);
+               const IsStopped& is_stopped,
+               const std::vector<std::vector<float>>& source_attention = {});
 
   /// Finished hypotheses, best first.
   std::vector<Hypothesis> results() const;
@@ -56,6 +59,7 @@ class Beam {
   /// Whether a running hypothesis can still beat the finished ones.
   bool may_improve() const;
   float score_of(float sum, int64_t length) const;
+  float coverage_score(const std::vector<float>& coverage) const;
   int64_t generated() const;
 
   const SearchOptions& options_;

@@ -41,12 +41,15 @@ class BeamSearch {
   }
 
   std::vector<std::vector<Hypothesis>> run(Decoder& decoder) {
+    if (options_.coverage_penalty > 0) {
+      decoder.record_source_attention();
+    }
     auto logits = decoder.first();
     for (;;) {
       if (hooks_.on_step) {
         hooks_.on_step();
       }
-      step(logits);
+      step(logits, options_.coverage_penalty > 0 ? decoder.source_attention() : kNoAttention);
       std::vector<int64_t> rows;
       Tokens tokens;
       collect(rows, tokens);
@@ -58,20 +61,26 @@ class BeamSearch {
   }
 
  private:
+  using Attention = std::vector<std::vector<float>>;  // of each decoder row to its source
+  inline static const Attention kNoAttention;
+
   /// Advances every prompt by one token, from the logits (R, V).
-  void step(const at::Tensor& logits) {
+  void step(const at::Tensor& logits, const Attention& source_attention) {
     auto scores = logits.to(at::kFloat).log_softmax(1).cpu().contiguous();
     const auto width = scores.size(1);
     auto* data = scores.mutable_data_ptr<float>();
-    kernels::parallel_for(0, static_cast<int64_t>(prompt_beams_.size()), 1,
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t i = begin; i < end; ++i) {
-                              advance(prompt_beams_[static_cast<std::size_t>(i)], data, width);
-                            }
-                          });
+    kernels::parallel_for(
+        0, static_cast<int64_t>(prompt_beams_.size()), 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            advance(prompt_beams_[static_cast<std::size_t>(i)], data, width, source_attention);
+          }
+        });
   }
 
-  void advance(PromptBeams& prompt_beams, float* data, int64_t width) const {
+  void advance(PromptBeams& prompt_beams,
+               float* data,
+               int64_t width,
+               const Attention& source_attention) const {
     std::unordered_map<int64_t, int64_t> token_counts;  // beams of earlier groups per chosen token
     std::vector<std::vector<float>> copies;             // groups share rows at first
     for (std::size_t g = 0; g < prompt_beams.groups.size(); ++g) {
@@ -94,7 +103,7 @@ class BeamSearch {
         apply_rules(row, beam.running()[i], *prompt_beams.prompt);
         rows.push_back(row);
       }
-      beam.advance(rows, prompt_beams.rows[g], hooks_.is_stopped);
+      beam.advance(rows, prompt_beams.rows[g], hooks_.is_stopped, source_attention);
       if (!beam.is_done()) {
         for (const auto& running : beam.running()) {
           ++token_counts[running.tokens.back()];

@@ -5,6 +5,8 @@
 
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
+#include "models/source_attention.h"
+#include "nn/attention/attention_recorder.h"
 
 namespace weft::models {
 
@@ -42,6 +44,8 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
   context.decoding_state = &state_;
   context.encoder_states = has_encoder_states_ ? &encoder_states_ : nullptr;
   context.prefix_lengths = std::move(prefix_lengths);
+  nn::AttentionRecorder recorder(source_attention_layers(model_.options()));
+  context.attention_recorder = records_attention_ ? &recorder : nullptr;
   const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
   nn::TokenStates rows;
   if (context.layout.tokens() == context.layout.sequences()) {
@@ -51,9 +55,22 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
     rows = {model_.selected_hidden_states(input, context, last),
             model_.selected_histories(input, context, last)};
   }
+  if (records_attention_) {
+    source_attention_.clear();
+    for (const auto& weights : last_source_attention(recorder, model_.options())) {
+      const auto row = weights[-1].contiguous();  // (S)
+      source_attention_.emplace_back(row.const_data_ptr<float>(),
+                                     row.const_data_ptr<float>() + row.numel());
+    }
+  }
   return output_.depth > 0  // (B, V)
              ? kernels::product(model_.token_features(rows.states), output_, model_.output_bias())
              : model_.lm_logits(rows);
+}
+
+void ModelDecoder::record_source_attention() {
+  require_source(model_.options());
+  records_attention_ = true;
 }
 
 at::Tensor ModelDecoder::first() {

@@ -24,6 +24,11 @@ class ModelDecoder : public Decoder {
 
   at::Tensor first() override;
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override;
+  void record_source_attention() override;
+  /// Of the last layer with attention to the source, the mean of its heads.
+  const std::vector<std::vector<float>>& source_attention() const override {
+    return source_attention_;
+  }
 
  private:
   void read_sources();
@@ -38,6 +43,8 @@ class ModelDecoder : public Decoder {
   nn::DecodingState state_;
   nn::EncoderStates encoder_states_;
   bool has_encoder_states_ = false;
+  bool records_attention_ = false;
+  std::vector<std::vector<float>> source_attention_;
 };
 
 }  // namespace weft::models

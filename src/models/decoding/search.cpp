@@ -26,6 +26,15 @@ void check(const SearchOptions& options) {
 
 }  // namespace
 
+void Decoder::record_source_attention() {
+  throw UserError("a coverage penalty needs attention to a source");
+}
+
+const std::vector<std::vector<float>>& Decoder::source_attention() const {
+  static const std::vector<std::vector<float>> kNone;
+  return kNone;
+}
+
 double hypothesis_score(double log_probability, int64_t length, const SearchOptions& options) {
   const auto tokens = static_cast<double>(length);
   return (log_probability - options.word_penalty * tokens) /

@@ -17,6 +17,13 @@ class Decoder {
   virtual at::Tensor first() = 0;
   /// Sequence i continues sequence rows[i] with tokens[i]; the others are dropped. Returns (R, V).
   virtual at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) = 0;
+
+  /// Called before the first step if the search needs source_attention(). Throws UserError if there
+  /// is none.
+  virtual void record_source_attention();
+  /// How much the last token of each sequence attends to each token of its source, in the last
+  /// step.
+  virtual const std::vector<std::vector<float>>& source_attention() const;
 };
 
 /// Continues each prompt: greedily, by sampling, or with beam search. Returns the requested

@@ -47,6 +47,8 @@ struct SearchOptions {
   double diversity_penalty = 0;  // subtracted from a token's score per earlier group that chose it
   double length_penalty = 1;     // a: scores are log-probabilities / length^a
   double word_penalty = 0;       // subtracted per token, as in Marian
+  double coverage_penalty = 0;   // b: source tokens with little attention in all, sum c, add
+                                 // b ln(min(c, 1)) to the score (arXiv:1609.08144, equation 14)
   EarlyStopping early_stopping = EarlyStopping::kNo;
   int64_t num_return_sequences = 1;  // returned hypotheses; samples if sampling is enabled
 };
@@ -65,7 +67,7 @@ struct Prompt {
 struct Hypothesis {
   Tokens tokens;               // new ones, including the end token
   double log_probability = 0;  // their sum, by the model alone; of beams after the rules
-  double score = 0;            // log_probability / length^a, less the word penalty
+  double score = 0;            // log_probability / length^a, with the penalties
   bool has_ended = false;      // by an end token or a stop condition, not by length
 };
 

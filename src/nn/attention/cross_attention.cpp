@@ -1,7 +1,6 @@
 #include "nn/attention/cross_attention.h"
 
 #include "nn/attention/dense_core.h"
-#include "nn/attention/kv_cache.h"
 #include "nn/attention/scores/score_parts.h"
 #include "nn/attention/self_attention.h"
 #include "nn/dropout_sites.h"
@@ -22,25 +21,29 @@ CrossAttention::CrossAttention(const AttentionOptions& options) : options_(optio
                   options, DenseParts{.score = std::make_shared<DotProductScore>(options.scale)}));
 }
 
+CachedKv CrossAttention::cached_source(const ForwardContext& context) {
+  const int64_t kv_size = key_heads(options_) * head_dim(options_);
+  auto cache = kv_cache_of(context);
+  const auto layer = context.depth(options_.layer);
+  if (!cache.has_encoder_kv(layer)) {
+    const auto rows = key_value_->forward(context.encoder_states->states, context);
+    cache.store_encoder_kv(layer, rows.narrow(1, 0, kv_size), rows.narrow(1, kv_size, kv_size));
+  }
+  return cache.encoder_kv(layer, context.encoder_states->layout);
+}
+
 at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext& context) {
   const auto& encoder_states = *context.encoder_states;
-  const int64_t kv_size = key_heads(options_) * head_dim(options_);
-  const auto project = [&] { return key_value_->forward(encoder_states.states, context); };
   if (context.decoding_state == nullptr) {
     const auto site = site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights);
-    return core_->forward({.rows = {.query = query, .key = project()},  // (M, 2 G K)
+    const auto keys_and_values = key_value_->forward(encoder_states.states, context);
+    return core_->forward({.rows = {.query = query, .key = keys_and_values},  // (M, 2 G K)
                            .queries = context.layout,
                            .keys = encoder_states.layout,
                            .rng_key = context.rng_key(site)},
                           context);
   }
-  auto cache = kv_cache_of(context);
-  const auto layer = context.depth(options_.layer);
-  if (!cache.has_encoder_kv(layer)) {
-    const auto rows = project();
-    cache.store_encoder_kv(layer, rows.narrow(1, 0, kv_size), rows.narrow(1, kv_size, kv_size));
-  }
-  const auto cached = cache.encoder_kv(layer, encoder_states.layout);
+  const auto cached = cached_source(context);
   return core_->forward({.rows = {.query = query,
                                   .key = cached.key,
                                   .value = cached.value,
@@ -52,6 +55,16 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
 
 std::vector<at::Tensor> CrossAttention::weights(const at::Tensor& x,
                                                 const ForwardContext& context) {
+  if (context.decoding_state != nullptr) {
+    const auto cached = cached_source(context);
+    return core_->weights({.rows = {.query = query_->forward(x, context).to(at::kFloat),
+                                    .key = cached.key.to(at::kFloat),
+                                    .value = cached.value.to(at::kFloat),
+                                    .key_begins = cached.starts},
+                           .queries = context.layout,
+                           .keys = cached.layout},
+                          context);
+  }
   return core_->weights(
       {.rows = {.query = query_->forward(x, context).to(at::kFloat),
                 .key = key_value_->forward(context.encoder_states->states, context).to(at::kFloat)},

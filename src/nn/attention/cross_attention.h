@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nn/attention/attention_core.h"
+#include "nn/attention/kv_cache.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -16,11 +17,13 @@ class CrossAttention : public Sublayer {
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
   bool mixes_tokens() const override { return false; }
 
-  /// Attention weights (H, L, S) in fp32 of each sequence, without dropout; not while decoding.
+  /// Attention weights (H, L, S) in fp32 of each sequence, without dropout.
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context);
 
  private:
   at::Tensor attend(const at::Tensor& query, const ForwardContext& context);
+  /// Keys and values of the encoder states while decoding, computed once.
+  CachedKv cached_source(const ForwardContext& context);
 
   AttentionOptions options_;
   std::shared_ptr<AttentionCore> core_;

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -68,6 +71,37 @@ TEST_P(Alignments, AreARowOfWeightsForEachNewToken) {
       EXPECT_NEAR(sum, 1, 1e-3);
     }
   }
+}
+
+TEST_P(Alignments, GiveTheCoveragePenalty) {
+  const auto generated = [&](const std::string& penalty) {
+    const auto done = test::weft({"generate", work_ / "run", "--prompt", "b c a", "--alignments",
+                                  "--ids", "--max-new", "4", "--beams", "3", "--n-best", "3",
+                                  "--coverage-penalty", penalty, "--threads", "1"});
+    EXPECT_EQ(done.status, 0) << done.err;
+    return test::json_lines<OrderedJson>(done.out);
+  };
+  const auto plain = generated("0");
+  int64_t compared = 0;
+  for (const auto& text : generated("0.5")) {
+    double penalty = 0;
+    const auto weights = text.at("alignment").at("weights").get<std::vector<std::vector<double>>>();
+    for (std::size_t source = 0; source < 4; ++source) {
+      double coverage = 0;
+      for (const auto& row : weights) {
+        coverage += row.at(source);
+      }
+      penalty += 0.5 * std::log(std::min(coverage, 1.0));
+    }
+    for (const auto& other : plain) {
+      if (other.at("ids") == text.at("ids")) {
+        EXPECT_NEAR(text.at("score").get<double>(), other.at("score").get<double>() + penalty,
+                    1e-2);
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 0);
 }
 
 TEST_P(Alignments, AreOnlyInJsonLines) {

@@ -9,6 +9,7 @@
 #include "models/decoding/search.h"
 #include "models/directory.h"
 #include "models/inference.h"
+#include "models/source_attention.h"
 #include "nn/sublayer.h"
 
 namespace weft::models {
@@ -165,6 +166,63 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
       return ModelDecoder(*model, output, asked).first();
     };
     EXPECT_TRUE(at::equal(first(true), first(false))) << type;
+  }
+}
+
+/// How much the last of these tokens attends to the source, of a pass over all.
+at::Tensor source_attention_of(Model& model, const Tokens& source, const Tokens& tokens) {
+  const auto context_of_tokens = [](const Tokens& ids) {
+    nn::ForwardContext context;
+    context.layout = kernels::Layout::from_offsets({0, static_cast<int64_t>(ids.size())}, at::kCPU);
+    return context;
+  };
+  const auto reading = context_of_tokens(source);
+  const nn::EncoderStates encoder_states{
+      .states = model.encode({.ids = at::tensor(source, at::kLong), .patches = {}}, reading),
+      .layout = reading.layout};
+  auto writing = context_of_tokens(tokens);
+  nn::AttentionRecorder recorder(source_attention_layers(model.options()));
+  writing.encoder_states = &encoder_states;
+  writing.attention_recorder = &recorder;
+  model.hidden({.ids = at::tensor(tokens, at::kLong)}, writing);
+  return last_source_attention(recorder, model.options()).front()[-1];
+}
+
+TEST(ModelDecoder, SourceAttentionIsThatOfAWholePass) {
+  const at::NoGradGuard guard;
+  for (const auto* family : {"bart", "t5", "marian", "seq2seq_rnn"}) {
+    auto options = model_decoder_tiny(family_named(family));
+    options.seq2seq_rnn = family_defaults(options.family).seq2seq_rnn;
+    const auto model = make_model(options, 5);
+    const auto asked = prompts();
+    const auto output = prepare_for_decoding(*model);
+    ModelDecoder decoder(*model, output, asked);
+    decoder.record_source_attention();
+    const auto expect = [&](const std::vector<int64_t>& rows, const std::vector<Tokens>& tokens) {
+      const auto& found = decoder.source_attention();
+      ASSERT_EQ(found.size(), rows.size());
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto wanted =
+            source_attention_of(*model, asked[static_cast<std::size_t>(rows[i])].source, tokens[i]);
+        const auto own = at::tensor(found[i], at::kFloat);
+        ASSERT_EQ(own.sizes(), wanted.sizes()) << family;
+        EXPECT_LT((own - wanted).abs().max().item<double>(), 1e-5) << family << i;
+      }
+    };
+    decoder.first();
+    std::vector<Tokens> tokens;
+    for (const auto& prompt : asked) {
+      tokens.push_back(prompt.tokens);
+    }
+    expect({0, 1, 2, 3}, tokens);
+    const std::vector<int64_t> rows = {3, 1, 1};
+    decoder.next(rows, {6, 7, 8});
+    std::vector<Tokens> longer;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      longer.push_back(tokens[static_cast<std::size_t>(rows[i])]);
+      longer.back().push_back(6 + static_cast<int64_t>(i));
+    }
+    expect(rows, longer);
   }
 }
 

@@ -297,6 +297,68 @@ TEST(Search, WordPenaltyMakesShorterTexts) {
   EXPECT_DOUBLE_EQ(hypothesis_score(-6, 4, {.length_penalty = 0.5, .word_penalty = 1}), -5);
 }
 
+/// Two steps over the tokens 0, 1 and the end token 2. After token 0 the end has probability 0.8,
+/// after token 1 0.9; the source has two tokens.
+class TwoSteps : public Decoder {
+ public:
+  at::Tensor first() override {
+    attention_ = {{0.9F, 0.1F}};
+    return at::tensor({0.5F, 0.3F, 0.2F}).log().unsqueeze(0);
+  }
+  at::Tensor next(const std::vector<int64_t>& /*rows*/, const Tokens& tokens) override {
+    attention_.clear();
+    auto result = at::empty({static_cast<int64_t>(tokens.size()), 3}, at::kFloat);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const bool is_first = tokens[i] == 0;
+      attention_.push_back(is_first ? std::vector<float>{0.9F, 0.1F}
+                                    : std::vector<float>{0.1F, 0.9F});
+      result[static_cast<int64_t>(i)] =
+          is_first ? at::tensor({0.1F, 0.1F, 0.8F}).log() : at::tensor({0.05F, 0.05F, 0.9F}).log();
+    }
+    return result;
+  }
+  void record_source_attention() override { is_recorded_ = true; }
+  const std::vector<std::vector<float>>& source_attention() const override {
+    EXPECT_TRUE(is_recorded_);
+    return attention_;
+  }
+
+ private:
+  std::vector<std::vector<float>> attention_;
+  bool is_recorded_ = false;
+};
+
+TEST(Search, CoveragePenaltyPrefersTextsThatReadTheWholeSource) {
+  const std::vector<Prompt> one{{.tokens = {0}, .max_new_tokens = 2}};
+  const auto found = [&](double penalty) {
+    TwoSteps decoder;
+    const SearchOptions options{.eos_ids = {2},
+                                .num_beams = 2,
+                                .length_penalty = 1,
+                                .coverage_penalty = penalty,
+                                .num_return_sequences = 2};
+    return search(decoder, one, options)[0];
+  };
+  const auto plain = found(0);
+  EXPECT_EQ(plain[0].tokens, (Tokens{0, 2}));
+  EXPECT_NEAR(plain[0].score, std::log(0.4) / 2, 1e-6);
+  EXPECT_EQ(plain[1].tokens, (Tokens{1, 2}));
+  EXPECT_NEAR(plain[1].score, std::log(0.27) / 2, 1e-6);
+  // The attention adds up to (1.8, 0.2) for the first text and (1, 1) for the second.
+  const auto covered = found(0.5);
+  EXPECT_EQ(covered[0].tokens, (Tokens{1, 2}));
+  EXPECT_NEAR(covered[0].score, std::log(0.27) / 2, 1e-6);
+  EXPECT_EQ(covered[1].tokens, (Tokens{0, 2}));
+  EXPECT_NEAR(covered[1].score, std::log(0.4) / 2 + 0.5 * std::log(0.2), 1e-6);
+  EXPECT_NEAR(covered[1].log_probability, std::log(0.4), 1e-6);
+}
+
+TEST(Search, CoveragePenaltyNeedsASource) {
+  const std::vector<Prompt> prompts{{.tokens = {1}, .max_new_tokens = 6}};
+  ToyDecoder decoder(prompts);
+  EXPECT_THROW(search(decoder, prompts, {.num_beams = 2, .coverage_penalty = 1}), UserError);
+}
+
 TEST(Search, RefusesWhatCannotGoTogether) {
   const std::vector<Prompt> prompts{{.tokens = {1}}};
   ToyDecoder decoder(prompts);
