@@ -191,7 +191,8 @@ class ShortlistRun : public NgramRun {
             "objective: {type: " +
             objective +
             "}\n"
-            "train: {duration: 6 steps, batch_tokens: 512, evaluate_every: 6 steps, "
+            "train: {duration: 6 steps, precision: fp32, batch_tokens: 512, evaluate_every: 6 "
+            "steps, "
             "save_every: 2 steps, schedule: {type: constant}, optimizer: {lr: 0.01}}\n"
             "run: {directory: listed, seed: 1, keep: {last: 9}}\n");
   }
@@ -225,9 +226,14 @@ TEST_F(ShortlistRun, NeedsTheNgramModelOnlyInTraining) {
   EXPECT_EQ(evaluate("copy", options), metrics);
   const auto reported = weft("report listed --threads 1 --examples 2");
   EXPECT_EQ(reported.status, 0) << reported.err;
-  const auto fine_tuned = weft(
-      "train shortlist.yaml --output tuned --set init_from=listed --set model=null "
-      "--set tokenizer=null --set train.duration='2 steps'");
+  test::write(directory_ / "tuned.yaml",
+              "init_from: listed\n"
+              "data: {train: [{path: data/corpus/*.txt}], document_boundary: line, length: 32, "
+              "cache_dir: cache}\n"
+              "objective: {type: causal}\n"
+              "train: {duration: 2 steps, batch_tokens: 512, evaluate_every: never}\n"
+              "run: {directory: tuned}\n");
+  const auto fine_tuned = weft("train tuned.yaml");
   EXPECT_EQ(fine_tuned.status, 0) << fine_tuned.err;
 }
 
