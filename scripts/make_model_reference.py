@@ -42,6 +42,10 @@ REFORMER = dict(vocab_size=VOCABULARY, hidden_size=8, num_attention_heads=2, att
                 axial_pos_embds_dim=(3, 5), max_position_embeddings=6, hidden_dropout_prob=0.0, local_attention_probs_dropout_prob=0.0,
                 pad_token_id=PAD, bos_token_id=0, eos_token_id=2, use_cache=False)
 HASHED = dict(REFORMER, lsh_attn_chunk_length=2, num_hashes=2, hash_seed=7)   # its result depends on the length of the padded batch
+FUNNEL = dict(vocab_size=VOCABULARY, d_model=8, n_head=2, d_head=4, d_inner=12, block_sizes=[1, 2, 1], num_decoder_layers=1,
+              attention_type="factorized", max_position_embeddings=16, type_vocab_size=3, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
+# The other form of attention fails in transformers for such short texts.
+FUNNEL_LENGTHS = {None: [8, 5, 1], "masked": [9, 3, 2], "class": [7, 1, 4], "token": [11, 2, 6], "span": [13, 1, 4], "replaced": [10, 5, 7]}
 GPT2 = dict(vocab_size=VOCABULARY, n_embd=8, n_layer=2, n_head=2, n_positions=10, pad_token_id=PAD, bos_token_id=0, eos_token_id=2)
 LLAMA = dict(SIZES, num_attention_heads=4, num_key_value_heads=2, head_dim=6, max_position_embeddings=16)
 MIXTRAL = dict(LLAMA, num_local_experts=3, num_experts_per_tok=2)
@@ -100,6 +104,17 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "nystromformer-sequence": ("NystromformerForSequenceClassification", dict(NYSTROMFORMER, num_labels=3), "class"),
     "nystromformer-token": ("NystromformerForTokenClassification", dict(NYSTROMFORMER, num_labels=3), "token"),
     "nystromformer-span": ("NystromformerForQuestionAnswering", dict(NYSTROMFORMER, num_landmarks=3), "span"),
+    "funnel-model": ("FunnelModel", FUNNEL, None),
+    "funnel-base": ("FunnelBaseModel", FUNNEL, None),
+    "funnel-one-block": ("FunnelModel", dict(FUNNEL, block_sizes=[2], num_decoder_layers=0), None),
+    "funnel-masked-lm": ("FunnelForMaskedLM", dict(FUNNEL, block_sizes=[2, 1], block_repeats=[1, 2], num_decoder_layers=2), "masked"),
+    "funnel-untied": ("FunnelForMaskedLM", dict(FUNNEL, d_head=3, pooling_type="max", separate_cls=False, block_repeats=[2, 1, 1],
+                      hidden_act="relu", tie_word_embeddings=False), "masked"),
+    "funnel-pretraining": ("FunnelForPreTraining", dict(FUNNEL, attention_type="relative_shift"), "replaced"),
+    "funnel-sequence": ("FunnelForSequenceClassification", dict(FUNNEL, num_labels=3), "class"),
+    "funnel-sequence-pooled-keys": ("FunnelForSequenceClassification", dict(FUNNEL, num_labels=3, pool_q_only=False), "class"),
+    "funnel-token": ("FunnelForTokenClassification", dict(FUNNEL, num_labels=3, truncate_seq=False), "token"),
+    "funnel-span": ("FunnelForQuestionAnswering", dict(FUNNEL, separate_cls=False, pool_q_only=False), "span"),
     "distilbert-model": ("DistilBertModel", DISTILBERT, None),
     "distilbert-masked-lm": ("DistilBertForMaskedLM", DISTILBERT, "masked"),
     "distilbert-untied": ("DistilBertForMaskedLM", dict(DISTILBERT, activation="relu", tie_word_embeddings=False), "masked"),
@@ -219,9 +234,32 @@ def prefix_mask(inputs):
     return torch.zeros(is_seen.shape).masked_fill(~is_seen, torch.finfo(torch.float32).min)[:, None]
 
 
+def one_by_one(model, inputs):
+    """Outputs for texts without padding, which Funnel-Transformer would pool, padded with zeros; the loss is the mean over all targets."""
+    results, targets = [], []
+    for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
+        own = {key: value[row : row + 1, :length] if value.shape[:2] == inputs["input_ids"].shape else value[row : row + 1]
+               for key, value in inputs.items()}
+        labels = own.get("labels", torch.zeros(1))
+        if (labels == -100).all():  # no loss
+            labels = own.pop("labels")
+        results.append(model(**own))
+        targets.append((labels != -100).sum().item())
+    padded = {}
+    for key in results[0]:
+        if key != "loss":
+            rows = [result[key][0] for result in results]
+            padded[key] = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True) if rows[0].dim() else torch.stack(rows)
+    if any("loss" in result for result in results):
+        padded["loss"] = sum(result.loss * count for result, count in zip(results, targets) if "loss" in result) / sum(targets)
+    return transformers.utils.ModelOutput(padded)
+
+
 def passed(model, inputs):
     if model.config.model_type == "reformer":  # whose layers have gradients in training only; nothing is dropped
         model.train()
+    if model.config.model_type == "funnel":
+        return one_by_one(model, inputs)
     if "prefix_lengths" in inputs:
         return model(input_ids=inputs["input_ids"], labels=inputs["labels"], attention_mask=prefix_mask(inputs))
     if model.main_input_name != "pixel_values":
@@ -241,12 +279,16 @@ def inputs_of(model, kind):
         lengths = [6, 6, 6]
     if model.config.model_type == "nystromformer":  # its convolution and landmarks see padding and other texts
         lengths = [6]
+    if model.config.model_type == "funnel":
+        lengths = FUNNEL_LENGTHS[kind]
     rows, columns = len(lengths), max(lengths)
     mask = (torch.arange(columns) < torch.tensor(lengths)[:, None]).long()
     ids = torch.randint(3, VOCABULARY, (rows, columns), generator=generator).masked_fill(mask == 0, PAD)
     inputs = {"input_ids": ids, "attention_mask": mask}
     if getattr(model.config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = (torch.arange(columns) >= 2).long().expand_as(ids) * mask
+    if model.config.model_type == "funnel":  # the first token has a type of its own
+        inputs["token_type_ids"][:, 0] = 2
     if getattr(model.config, "n_langs", 1) > 1:  # positions restart at the third token
         inputs["position_ids"] = (torch.arange(columns) - 2 * (torch.arange(columns) >= 2)).expand_as(ids) * mask
         if model.config.use_lang_emb:

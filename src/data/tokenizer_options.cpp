@@ -217,6 +217,7 @@ TokenizerOptions default_tokenizer_options(TokenizerTemplate style, int64_t byte
   switch (style) {
     case TokenizerTemplate::kBert:
     case TokenizerTemplate::kBertNoSegments:
+    case TokenizerTemplate::kFunnel:
     case TokenizerTemplate::kXlm:
       options.type = TokenizerType::kWordPiece;
       break;

@@ -7,6 +7,7 @@ namespace weft::formats {
 enum class TokenizerTemplate {
   kBert,
   kBertNoSegments,  // no token types, as the models take none: DistilBERT, ModernBERT
+  kFunnel,          // `<cls> a <sep> b <sep>`, <cls> has a token type of its own
   kRoberta,
   kXlm,         // `<s> a </s> b </s>`, the mask is <special1>
   kXlmRoberta,  // for a unigram model, transformers builds XLM-RoBERTa's tokenizer class

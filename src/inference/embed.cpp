@@ -93,9 +93,10 @@ at::Tensor embed_batch(models::Model& model,
   const auto device_batch = batching::to_device(batch, model.device());
   const auto hidden =
       model.hidden(device_batch.input, device_batch.context).to(at::kFloat);  // (N, D)
+  const auto layout = model.hidden_layout(device_batch.context.layout);
   std::vector<at::Tensor> parts;
   for (const auto pooling : options.poolings) {
-    parts.push_back(nn::pool(hidden, device_batch.context.layout, pooling));
+    parts.push_back(nn::pool(hidden, layout, pooling));
   }
   auto vectors = at::cat(parts, 1);  // (B, E)
   for (const auto& projection : options.projections) {

@@ -19,7 +19,7 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
   const int64_t width = embedding_width(options);
   return {.vocabulary = options.vocabulary,
           .dim = width,
-          .segments = options.type_vocab_size,
+          .segments = capabilities_of(options.family).has_segments ? options.type_vocab_size : 0,
           .defaults_token_types = !capabilities_of(options.family).has_language_ids,
           .length = position_limit(options),
           .norm = norm_of(options, width),
@@ -42,6 +42,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
                         .heads = options.heads,
                         .has_bias = options.biases.attention,
                         .is_local = !is_full,
+                        .head_dim = options.head_dim,
                         .dropout = options.attention_dropout},
           .make_attention = attention_of(options, layer),
           .feed_forward = {.dim = options.dim,
@@ -58,11 +59,13 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
               has_own_rate && capabilities.has_feed_forward_dropout ? options.dropout : 0};
 }
 
-nn::StackOptions encoder_stack_of(const ModelOptions& options) {
+}  // namespace
+
+nn::StackOptions encoder_stack_of(const ModelOptions& options, int64_t layers) {
   nn::StackOptions stack;
   stack.layer_groups = options.layer_groups;
   stack.stochastic_depth = options.stochastic_depth;
-  for (int64_t layer = 0; layer < options.layers; ++layer) {
+  for (int64_t layer = 0; layer < layers; ++layer) {
     stack.layers.push_back(encoder_layer_of(options, layer));
   }
   if (options.norm_placement == NormPlacement::kPre) {
@@ -71,12 +74,13 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options) {
   return with_layer_types(std::move(stack), options.layer_types);
 }
 
-}  // namespace
+Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings)
+    : Encoder(options, std::move(embeddings), encoder_stack_of(options, options.layers)) {}
 
-Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings) : options_(options) {
+Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::StackOptions stack)
+    : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
-  auto stack = encoder_stack_of(options);
   stack.positions = make_positions(options, {.heads = options.heads});
   if (!embeddings) {
     auto made = encoder_embeddings_of(options);
@@ -97,7 +101,12 @@ Encoder& Encoder::add_generator(const ModelOptions& options) {
                   options.vocabulary == options_.vocabulary && options.length == options_.length &&
                   options.type_vocab_size == options_.type_vocab_size,
               "a generator shares its discriminator's embeddings, but their shapes differ");
-  return *register_module(kGenerator, std::make_shared<Encoder>(options, embeddings_));
+  return *register_module(kGenerator, make_generator(options, embeddings_));
+}
+
+std::shared_ptr<Encoder> Encoder::make_generator(const ModelOptions& options,
+                                                 const nn::Embeddings& embeddings) const {
+  return std::make_shared<Encoder>(options, embeddings);
 }
 
 void Encoder::register_head() {

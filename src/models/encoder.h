@@ -10,6 +10,9 @@
 
 namespace weft::models {
 
+/// The layers of an encoder's stack.
+nn::StackOptions encoder_stack_of(const ModelOptions& options, int64_t layers);
+
 /// A BERT-like encoder with one of its heads. The families differ in their options.
 class Encoder : public Model {
  public:
@@ -36,12 +39,21 @@ class Encoder : public Model {
                                               const nn::ForwardContext& context) override;
   at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) override;
 
- private:
-  void register_head();
+ protected:
+  Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::StackOptions stack);
+
   /// Input of the stack, (N, D).
   at::Tensor embedded(const TextInput& input, const nn::ForwardContext& context);
+  nn::StackImpl& layers() { return *layers_; }
+  /// Whether its classifier reads more than the first token.
+  bool pools_sequences() const { return pooling_ != nullptr; }
   /// Classifies sequence representations: (B, D) -> (B, C).
   at::Tensor logits_of(const at::Tensor& rows, const nn::ForwardContext& context);
+
+ private:
+  virtual std::shared_ptr<Encoder> make_generator(const ModelOptions& options,
+                                                  const nn::Embeddings& embeddings) const;
+  void register_head();
   ExitPath exit_path();
 
   ModelOptions options_;

@@ -80,6 +80,10 @@ class Model : public torch::nn::Module {
   /// set. With context.decoding_state the input continues the sequences of that state.
   virtual at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) = 0;
 
+  /// The sequences of the rows of `hidden`, which are shorter than those of the tokens in models
+  /// that pool them.
+  virtual kernels::Layout hidden_layout(const kernels::Layout& tokens) const { return tokens; }
+
   /// The same as `hidden`: the name that torch::nn::Sequential calls.
   at::Tensor forward(const TextInput& input, const nn::ForwardContext& context) {
     return hidden(input, context);

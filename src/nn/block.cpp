@@ -137,7 +137,9 @@ class SublayerBlock : public Block {
                         const at::Tensor& x,
                         const ForwardContext& context) const {
     auto* const recorder = context.attention_recorder;
-    if (recorder != nullptr && recorder->records(context.depth(options_.layer))) {
+    const bool rows_are_tokens = context.stride == 1;
+    if (recorder != nullptr && rows_are_tokens &&
+        recorder->records(context.depth(options_.layer))) {
       if (auto* const attention = dynamic_cast<Attention*>(step.sublayer.get())) {
         recorder->add(context.depth(options_.layer), attention->weights(x, context));
       } else if (auto* const cross = dynamic_cast<CrossAttention*>(step.sublayer.get())) {

@@ -18,11 +18,14 @@ class DecodingState;
 struct ReversiblePass;
 class ScoreChain;
 
-/// Encoder states for a decoder's cross attention: sequence b of the decoder attends to sequence b
-/// of these (with a KV cache, to the one the cache names).
+/// Encoder states for a decoder's cross attention, or the rows before a layer that shortens the
+/// sequences: sequence b of the layer attends to sequence b of these (with a KV cache, to the one
+/// the cache names).
 struct EncoderStates {
   at::Tensor states;  // (M, D)
   kernels::Layout layout;
+  int64_t stride = 1;           // ForwardContext::stride and token_types of these rows
+  at::Tensor token_types = {};  // (M)
 };
 
 /// A vector for each distance between two tokens, which each layer projects for itself.
@@ -35,6 +38,9 @@ struct DistanceTable {
 /// State shared by all modules in one forward pass.
 struct ForwardContext {
   kernels::Layout layout;
+  int64_t stride = 1;  // tokens of the text from one row to the next: above 1 after pooling
+  /// Types of the rows, (N) int64, for layers that compare them; undefined: all the same.
+  at::Tensor token_types = {};
   bool is_training = false;  // dropout on
   uint64_t seed = 0;
   uint64_t step = 0;
@@ -49,7 +55,8 @@ struct ForwardContext {
   std::vector<int64_t> earlier_source_lengths = {};
   bool recomputes_layers = false;  // layers keep only their input for the backward pass
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
-  const EncoderStates* encoder_states = nullptr;    // for blocks with cross attention
+  /// For blocks with cross attention or pooled queries.
+  const EncoderStates* encoder_states = nullptr;
   DecodingState* decoding_state = nullptr;      // of generation: what earlier passes have computed
   std::vector<int64_t>* exit_layers = nullptr;  // receives the layers that each sequence needed
   AuxiliaryLosses* auxiliary_losses = nullptr;  // receives losses of layers, if set

@@ -57,6 +57,8 @@ at::Tensor RowSelection::select(const at::Tensor& x) const { return x.index_sele
 ForwardContext RowSelection::select(const ForwardContext& context) const {
   auto result = context;
   result.layout = layout;
+  result.token_types =
+      context.token_types.defined() ? select(context.token_types) : context.token_types;
   result.first_row = first_row;
   result.earlier_lengths.reset();
   return result;

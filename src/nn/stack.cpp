@@ -50,6 +50,26 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   return block;
 }
 
+/// For each layer, which of the blocks with parameters of their own it is.
+std::vector<std::size_t> parameter_owners(const StackOptions& options) {
+  const auto layers = options.layers.size();
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < options.repeats.size(); ++i) {
+    owners.insert(owners.end(), static_cast<std::size_t>(options.repeats[i]), i);
+  }
+  if (!owners.empty()) {
+    TORCH_CHECK(owners.size() == layers, owners.size(), " repeated layers of ", layers);
+    return owners;
+  }
+  const auto groups =
+      options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
+  TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    owners.push_back(options.cycles_layers ? layer % groups : layer * groups / layers);
+  }
+  return owners;
+}
+
 bool has_dropout(const BlockOptions& block) {
   return block.dropout > 0 || block.attention.dropout > 0 || block.cross_attention.dropout > 0 ||
          block.feed_forward.dropout > 0 || block.feed_forward_dropout.value_or(0) > 0;
@@ -159,9 +179,7 @@ StackImpl::StackImpl(const StackOptions& options)
                                std::ranges::all_of(options.layers, is_invertible)),
               "layers of this kind are not reversible");
   const auto layers = options.layers.size();
-  const auto groups =
-      options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
-  TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
+  const auto owners = parameter_owners(options);
   for (const auto& position : options.positions) {
     if (position->distances != nullptr) {
       distances_ = register_module("distances", position->distances);
@@ -169,7 +187,7 @@ StackImpl::StackImpl(const StackOptions& options)
   }
   std::vector<std::size_t> first_layers;  // of the blocks
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    const auto block = options.cycles_layers ? layer % groups : layer * groups / layers;
+    const auto block = owners[layer];
     if (block == first_layers.size()) {
       first_layers.push_back(layer);
       blocks_.push_back(

@@ -21,6 +21,8 @@ struct StackOptions {
   /// Number of layers with parameters of their own; the others share those of the layer before them
   /// (arXiv:1909.11942). 0: all.
   int64_t layer_groups = 0;
+  /// Times that each layer with parameters of its own runs in a row; empty: as layer_groups says.
+  std::vector<int64_t> repeats = {};
   bool cycles_layers = false;  // the layers with parameters of their own come first and are
                                // repeated in their order (arXiv:1807.03819)
   int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after

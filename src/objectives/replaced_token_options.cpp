@@ -88,7 +88,8 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
       size_ratio * static_cast<double>(discriminator.dim) / static_cast<double>(options.heads);
   options.dim = wanted.dim.value_or(options.heads * std::max<int64_t>(1, std::llround(head_dim)));
   options.width = wanted.width.value_or(scaled(discriminator.width));
-  options.layers = wanted.layers.value_or(shrinks(discriminator)
+  const bool has_blocks = models::capabilities_of(discriminator.family).has_layer_blocks;
+  options.layers = wanted.layers.value_or(shrinks(discriminator) || has_blocks
                                               ? discriminator.layers
                                               : std::max<int64_t>(1, discriminator.layers / 2));
   return options;
@@ -100,6 +101,11 @@ std::optional<Incompatibility> generator_incompatibility(const GeneratorOptions&
   if (generator.dim % generator.heads != 0) {
     return Incompatibility{"generator", str_cat("dim ", generator.dim, " with ", generator.heads,
                                                 " heads, must be a multiple of them")};
+  }
+  if (models::capabilities_of(model.family).has_layer_blocks && generator.layers != model.layers) {
+    return Incompatibility{"generator",
+                           str_cat("layers ", generator.layers, ", must be ", model.layers,
+                                   ": it has the blocks of the discriminator")};
   }
   if (!shrinks(model) && generator.dim != model.dim) {
     return Incompatibility{

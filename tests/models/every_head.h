@@ -31,6 +31,8 @@ inline models::ModelOptions smallest_options(models::Family family, models::Head
   options.decoder.layers = 1;
   options.decoder.heads = 2;
   options.decoder.width = 12;
+  options.funnel.block_sizes = {1, 1};
+  options.funnel.decoder_layers = 1;
   options.key_value_heads = std::min<int64_t>(options.key_value_heads, 1);
   options.window = {};
   options.rope.partial_factor = 1;

@@ -81,7 +81,8 @@ TEST_P(StochasticDepth, ComputesOnlyTheSequencesThatItKeeps) {
 INSTANTIATE_TEST_SUITE_P(
     Families,
     StochasticDepth,
-    testing::Values("bert", "deberta-v2", "modernbert", "gpt2", "gpt_neox", "llama", "t5", "bart"),
+    testing::Values(
+        "bert", "deberta-v2", "funnel", "modernbert", "gpt2", "gpt_neox", "llama", "t5", "bart"),
     [](const auto& test) {
       std::string name = test.param;
       std::erase_if(name, [](char c) { return c == '-' || c == '_'; });

@@ -62,6 +62,11 @@ inline models::ModelOptions tiny_options(models::Family family = models::family_
     options.xlm.embedding_init_std = 0.2;
     options.width = 4 * options.dim;
   }
+  if (capabilities.has_layer_blocks) {
+    options.funnel.block_sizes = {1, 1};
+    options.funnel.decoder_layers = 1;
+    options.type_vocab_size = 3;
+  }
   options.init_std = 0.2;
   if (head == models::Head::kSequence || head == models::Head::kToken) {
     options.labels = {"no", "perhaps", "yes"};

@@ -91,11 +91,22 @@ class TextPassage {
 
  private:
   Outputs base_model() {
-    Outputs outputs = {{"last_hidden_state", padded_.unpack(hidden_)}};
+    Outputs outputs = {{"last_hidden_state", unpacked_hidden_states()}};
     if (models::has_pooler(model_.options())) {
       outputs["pooler_output"] = model_.pooled(hidden_, context_);
     }
     return outputs;
+  }
+
+  /// Padded to the longest of the sequences, which may be shorter than those of the tokens.
+  at::Tensor unpacked_hidden_states() const {
+    const auto layout = model_.hidden_layout(context_.layout);
+    if (layout.offsets == context_.layout.offsets) {
+      return padded_.unpack(hidden_);
+    }
+    const auto mask =
+        at::arange(layout.max_length).lt(layout.device_lengths().cpu().unsqueeze(1)).to(at::kLong);
+    return PaddedBatch(layout.sequences(), layout.max_length, mask, inputs_.path()).unpack(hidden_);
   }
 
   /// Logits of all positions, for output only: the loss uses the training path.

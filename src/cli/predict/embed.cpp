@@ -59,7 +59,7 @@ class Embedder {
         batch_tokens_(batch_tokens),
         language_(std::move(language)) {
     auto options = models::read_model_config(sentence_.directory);
-    options.head = models::Head::kNone;  // does not require a pooler
+    options.head = models::bare_head(options);  // does not require a pooler
     model_ = models::load_model(sentence_.directory, options, 0).model;
     models::prepare_for_inference(*model_, inference);
   }

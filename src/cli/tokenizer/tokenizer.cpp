@@ -143,6 +143,7 @@ int run_training(const std::vector<std::string>& raw) {
                                       {{"bert", data::TokenizerTemplate::kBert},
                                        {"distilbert", data::TokenizerTemplate::kBertNoSegments},
                                        {"modernbert", data::TokenizerTemplate::kBertNoSegments},
+                                       {"funnel", data::TokenizerTemplate::kFunnel},
                                        {"roberta", data::TokenizerTemplate::kRoberta},
                                        {"xlm-roberta", data::TokenizerTemplate::kXlmRoberta},
                                        {"xlm", data::TokenizerTemplate::kXlm},

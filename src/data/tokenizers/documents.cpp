@@ -100,6 +100,15 @@ Json bert_template(const NamedId& cls, const NamedId& sep) {
   return documents_template_of(single, std::move(pair), {cls, sep});
 }
 
+Json funnel_template(const NamedId& cls, const NamedId& sep) {
+  constexpr int kClsType = 2;
+  const Json single = {token_step(cls, kClsType), text_step("A", 0), token_step(sep, 0)};
+  Json pair = single;
+  pair.push_back(text_step("B", 1));
+  pair.push_back(token_step(sep, 1));
+  return documents_template_of(single, std::move(pair), {cls, sep});
+}
+
 Json roberta_processing(const NamedId& cls, const NamedId& sep, bool prepends_space) {
   return {{"type", "RobertaProcessing"},
           {"sep", Json::array({sep.content, sep.id})},

@@ -44,6 +44,8 @@ struct NamedId {
   int32_t id = 0;
 };
 formats::Json bert_template(const NamedId& cls, const NamedId& sep);
+/// The same, but `<cls>` has the token type 2.
+formats::Json funnel_template(const NamedId& cls, const NamedId& sep);
 /// `<s> a </s></s> b </s>`.
 formats::Json roberta_processing(const NamedId& cls, const NamedId& sep, bool prepends_space);
 /// The same as a TemplateProcessing.

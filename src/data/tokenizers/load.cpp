@@ -88,10 +88,13 @@ TokenizerParts read_vocab_txt(const Source& source) {
   TokenizerParts parts{.document = empty_document(),
                        .config = read_tokenizer_config(source.directory),
                        .location = source.file};
-  parts.document["model"] =
-      word_piece_model(vocabulary, special_token(parts.config, "unk_token").value_or("[UNK]"));
+  const auto model_config = read_json_object(source.directory + "/config.json");
+  const bool is_funnel = tokenizer_class(parts.config, model_config) == "FunnelTokenizer";
+  parts.document["model"] = word_piece_model(
+      vocabulary,
+      special_token(parts.config, "unk_token").value_or(is_funnel ? "<unk>" : "[UNK]"));
   if (!parts.config.contains("tokenizer_class")) {
-    parts.config["tokenizer_class"] = "BertTokenizer";
+    parts.config["tokenizer_class"] = is_funnel ? "FunnelTokenizer" : "BertTokenizer";
   }
   return parts;
 }

@@ -16,6 +16,8 @@ formats::Json layout_template_of(TokenizerTemplate style, const NamedId& cls, co
     case TokenizerTemplate::kBertNoSegments:
     case TokenizerTemplate::kXlm:
       return bert_template(cls, sep);
+    case TokenizerTemplate::kFunnel:
+      return funnel_template(cls, sep);
     case TokenizerTemplate::kRoberta:
     case TokenizerTemplate::kXlmRoberta:
       return roberta_processing(cls, sep, false);
@@ -60,6 +62,14 @@ SpecialTokenLayout special_token_layout(TokenizerTemplate style, const LanguageC
               .cls = "[CLS]",
               .sep = "[SEP]",
               .mask = "[MASK]"};
+    case TokenizerTemplate::kFunnel:
+      return {.first = {"<pad>", "<unk>", "<cls>", "<sep>", "<mask>", "<s>", "</s>"},
+              .last = {},
+              .pad = "<pad>",
+              .unk = "<unk>",
+              .cls = "<cls>",
+              .sep = "<sep>",
+              .mask = "<mask>"};
     case TokenizerTemplate::kGpt2:
     case TokenizerTemplate::kQwen2:
       return {.first = {"<|endoftext|>"},
@@ -174,7 +184,8 @@ void add_special_tokens(TokenizerParts& parts,
     config["additional_special_tokens"] = std::move(names);
   }
   config["clean_up_tokenization_spaces"] = false;
-  config["model_input_names"] = style == TokenizerTemplate::kBert
+  const bool has_types = style == TokenizerTemplate::kBert || style == TokenizerTemplate::kFunnel;
+  config["model_input_names"] = has_types
                                     ? formats::Json{"input_ids", "token_type_ids", "attention_mask"}
                                     : formats::Json{"input_ids", "attention_mask"};
 }

@@ -15,10 +15,11 @@ namespace {
 
 using formats::Json;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kFamilies = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFamilies = {{
     {"bert", "BertTokenizer"},
     {"distilbert", "BertTokenizer"},
     {"electra", "BertTokenizer"},
+    {"funnel", "FunnelTokenizer"},
     {"roberta", "RobertaTokenizer"},
     {"xlm-roberta", "XLMRobertaTokenizer"},
     {"xlm", "XLMTokenizer"},
@@ -44,12 +45,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAliases 
 constexpr std::array<std::string_view, 2> kUnmodifiedFamilies = {"modernbert",
                                                                  "modernbert-decoder"};
 
-void convert_to_bert(TokenizerParts& parts) {
-  set_default_tokens(parts.config, {{"unk_token", "[UNK]"},
-                                    {"sep_token", "[SEP]"},
-                                    {"pad_token", "[PAD]"},
-                                    {"cls_token", "[CLS]"},
-                                    {"mask_token", "[MASK]"}});
+/// What BERT's class and Funnel's build around the vocabulary, except the template.
+void convert_to_word_pieces(TokenizerParts& parts) {
   const JsonFields config(parts.config, parts.location);
   parts.document["normalizer"] =
       bert_normalizer({.lowercase = config.boolean("do_lower_case", true),
@@ -58,8 +55,30 @@ void convert_to_bert(TokenizerParts& parts) {
   parts.document["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
   parts.document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   add_configured_tokens(parts);
+}
+
+void convert_to_bert(TokenizerParts& parts) {
+  set_default_tokens(parts.config, {{"unk_token", "[UNK]"},
+                                    {"sep_token", "[SEP]"},
+                                    {"pad_token", "[PAD]"},
+                                    {"cls_token", "[CLS]"},
+                                    {"mask_token", "[MASK]"}});
+  convert_to_word_pieces(parts);
   parts.document["post_processor"] =
       bert_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
+}
+
+void convert_to_funnel(TokenizerParts& parts) {
+  set_default_tokens(parts.config, {{"unk_token", "<unk>"},
+                                    {"sep_token", "<sep>"},
+                                    {"pad_token", "<pad>"},
+                                    {"cls_token", "<cls>"},
+                                    {"mask_token", "<mask>"},
+                                    {"bos_token", "<s>"},
+                                    {"eos_token", "</s>"}});
+  convert_to_word_pieces(parts);
+  parts.document["post_processor"] =
+      funnel_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
 }
 
 void convert_to_byte_level(TokenizerParts& parts) {
@@ -280,8 +299,9 @@ struct TokenizerClass {
   void (*convert)(TokenizerParts& parts);
 };
 
-constexpr std::array<TokenizerClass, 10> kClasses = {{
+constexpr std::array<TokenizerClass, 11> kClasses = {{
     {"BertTokenizer", "WordPiece", convert_to_bert},
+    {"FunnelTokenizer", "WordPiece", convert_to_funnel},
     {"RobertaTokenizer", "BPE", convert_to_roberta},
     {"GPT2Tokenizer", "BPE", convert_to_gpt2},
     {"Qwen2Tokenizer", "BPE", convert_to_qwen2},

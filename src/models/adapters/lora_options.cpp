@@ -19,11 +19,12 @@ constexpr std::string_view kEnding = ".weight";
 
 /// Default targets: the query and value of the family (section 4.2 of the paper), or the matrix
 /// that contains them.
-constexpr std::array<std::array<std::string_view, 2>, 7> kDefaultTargets = {
+constexpr std::array<std::array<std::string_view, 2>, 8> kDefaultTargets = {
     {{"query", "value"},
      {"q_lin", "v_lin"},
      {"q_proj", "v_proj"},
      {"q", "v"},
+     {"q_head", "v_head"},
      {"Wqkv", "Wqkv"},
      {"c_attn", "c_attn"},
      {"query_key_value", "query_key_value"}}};

@@ -54,6 +54,12 @@ bool has_head(Family family, Head head) {
   return std::ranges::find(family->heads, head, &HfHeadName::head) != family->heads.end();
 }
 
+Head bare_head(const ModelOptions& options) {
+  const auto& head = head_of(options);
+  const bool has_no_decoder = head.classifies_sequences || head.reads_last_block;
+  return has_no_decoder && has_head(options.family, Head::kBase) ? Head::kBase : Head::kNone;
+}
+
 bool has_norm_placement(Family family, NormPlacement place) {
   return std::ranges::find(family->hf_names, place, &HfNames::norm_placement) !=
          family->hf_names.end();

@@ -49,6 +49,7 @@ struct FamilyCapabilities {
   std::optional<kernels::Activation> mlm_activation = {};
   /// Every head starts with a dense layer, the activation head_activation and a norm.
   bool has_prediction_head = false;
+  bool has_layer_blocks = false;         // blocks of layers that shorten texts (funnel)
   bool has_first_norm = true;            // before the attention of the first layer, if pre-norm
   bool has_scaled_scores = true;         // else the initial values contain the scale (T5)
   bool has_logits_bias = false;          // a fixed bias of the output logits
@@ -77,6 +78,8 @@ ModelOptions family_defaults(Family family);
 /// Heads of a family, with their names.
 const std::vector<HfHeadName>& heads_of(Family family);
 bool has_head(Family family, Head head);
+/// The head of a model with the same hidden states.
+Head bare_head(const ModelOptions& options);
 bool has_norm_placement(Family family, NormPlacement place);
 
 const HfNames& hf_names_of(const ModelOptions& options);

@@ -20,6 +20,7 @@ Registry<FamilyDefinition>& registered_families() {
                                                            nystromformer(),
                                                            albert(),
                                                            deberta(),
+                                                           funnel(),
                                                            bag_of_words(),
                                                            fasttext(),
                                                            decomposable_attention(),

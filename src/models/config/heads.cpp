@@ -10,6 +10,11 @@ namespace weft::models {
 std::span<const HeadDefinition> head_table() {
   static const std::vector<HeadDefinition> kTable = {
       {.head = Head::kNone, .name = "none", .is_bare = true, .outputs = {"last_hidden_state"}},
+      {.head = Head::kBase,
+       .name = "base",
+       .is_bare = true,
+       .reads_last_block = true,
+       .outputs = {"last_hidden_state"}},
       {.head = Head::kMaskedLm,
        .name = "mlm",
        .predicts_tokens = true,

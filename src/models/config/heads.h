@@ -17,6 +17,7 @@ struct HeadDefinition {
 
   // What it predicts. In brackets: the functions of Model that work only with such a head.
   bool is_bare = false;              // nothing: the hidden states are the output
+  bool reads_last_block = false;     // and these are those of an encoder without its decoder
   bool predicts_tokens = false;      // words of the vocabulary (token_features, output_weight)
   bool generates = false;            // and these are the next tokens, from left to right
   bool predicts_neighbours = false;  // the next token, and apart from it the one before (lm_loss)

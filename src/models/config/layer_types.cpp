@@ -155,7 +155,8 @@ bool has_distinct_layer_types(const ModelOptions& options) {
   };
   return window.first_layer > 0 || window.global_every > 1 || !window.layer_sizes.empty() ||
          options.scale_attn_by_inverse_layer_idx ||
-         capabilities_of(options.family).has_layer_kinds || varies(types.attention) ||
+         capabilities_of(options.family).has_layer_kinds ||
+         capabilities_of(options.family).has_layer_blocks || varies(types.attention) ||
          varies(types.feed_forward) || nn::block_orders(types.block).size() > 1 ||
          std::ranges::any_of(types.sublayers,
                              [&](const auto& sublayer) { return varies(sublayer.second); });

@@ -77,6 +77,18 @@ void document_families(Section& section) {
 
 }  // namespace
 
+int64_t block_repeats(const FunnelOptions& options, std::size_t block) {
+  return options.block_repeats.empty() ? 1 : options.block_repeats.at(block);
+}
+
+int64_t encoder_layers(const FunnelOptions& options) {
+  int64_t layers = 0;
+  for (std::size_t block = 0; block < options.block_sizes.size(); ++block) {
+    layers += options.block_sizes[block] * block_repeats(options, block);
+  }
+  return layers;
+}
+
 int64_t head_outputs(const ModelOptions& options) {
   const auto& head = head_of(options);
   const auto classes = static_cast<int64_t>(options.labels.size());

@@ -29,6 +29,7 @@ Family family_named(std::string_view name);
 
 enum class Head {
   kNone,
+  kBase,  // the same, without the decoder that makes a state for each token (funnel)
   kMaskedLm,
   kPretraining,
   kNextSentence,
@@ -82,6 +83,7 @@ struct ModelOptions {
   WindowOptions window;
   BlockSparseOptions block_sparse;  // big_bird
   LandmarkOptions nystrom;          // nystromformer
+  FunnelOptions funnel;             // funnel
   nn::MixtureOptions mixture;       // mixtral, switch_transformers
   SparseOptions sparse;             // switch_transformers
   ReformerOptions reformer;         // reformer

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "nn/depth/exit_rule.h"
+#include "nn/pooling/token_pooling.h"
 
 /// Options of the parts of a layer, whose defaults are BERT's behaviour, and of kinds of models.
 namespace weft::models {
@@ -72,6 +74,24 @@ struct ReformerOptions {
 
   bool operator==(const ReformerOptions&) const = default;
 };
+
+/// Blocks of layers of Funnel-Transformer (arXiv:2006.03236). ModelOptions::layers is their sum,
+/// without the decoder.
+struct FunnelOptions {
+  std::vector<int64_t> block_sizes = {4, 4, 4};  // layers with parameters of their own
+  std::vector<int64_t> block_repeats = {};       // times that each of them runs; empty: once
+  int64_t decoder_layers = 2;
+  nn::TokenPoolingOptions pooling = {};
+  bool pool_q_only = true;         // the first layer of a block reads the keys before pooling
+  bool is_factorized = true;       // attention_type in config.json, which changes no number
+  double initializer_range = 0.1;  // positions and biases start in U(0, range)
+
+  bool operator==(const FunnelOptions&) const = default;
+};
+
+/// Times that each layer of a block runs, and layers that all blocks run.
+int64_t block_repeats(const FunnelOptions& options, std::size_t block);
+int64_t encoder_layers(const FunnelOptions& options);
 
 /// Layers of Switch Transformers (arXiv:2101.03961) with experts, at equal distances.
 struct SparseOptions {

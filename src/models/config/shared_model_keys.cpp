@@ -107,11 +107,14 @@ class Reader {
     if (base_ == nullptr && section.has("dim")) {
       options_.width = options_.dim * keys_.half_dims_of_width / 2;
     }
+    require_unchanged(section, "dim", &ModelOptions::dim);
+    if (!keys_.has_layers) {
+      return;
+    }
     section.read("layers", options_.layers,
                  {.help = "Number of transformer layers.",
                   .unit = "layers",
                   .range = config::between(1, 1024)});
-    require_unchanged(section, "dim", &ModelOptions::dim);
     require_unchanged(section, "layers", &ModelOptions::layers);
   }
 

@@ -15,6 +15,7 @@ namespace weft::models {
 /// Selects which of the shared keys of `model:` a family has. All families have width and dropouts,
 /// layers, heads, epsilon and init_std.
 struct SharedModelKeys {
+  bool has_layers = true;  // else the family reads their number before
   bool has_length = true;
   bool has_dropout = true;  // other than attention dropout
   bool has_activation = true;

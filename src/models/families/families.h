@@ -18,6 +18,7 @@ FamilyDefinition big_bird();       // arXiv:2007.14062
 FamilyDefinition nystromformer();  // arXiv:2102.03902
 FamilyDefinition albert();         // arXiv:1909.11942
 FamilyDefinition deberta();        // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
+FamilyDefinition funnel();         // arXiv:2006.03236
 FamilyDefinition xlm();            // arXiv:1901.07291
 FamilyDefinition reformer();       // arXiv:2001.04451
 

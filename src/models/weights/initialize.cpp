@@ -72,13 +72,14 @@ void fill_sinusoids(at::Tensor parameter, int64_t first) {
   parameter.narrow(0, first, rows).copy_(at::where(is_even, angles.sin(), angles.cos()));
 }
 
-/// U(-bound, bound).
-void fill_uniform(at::Tensor parameter, const std::string& name, double bound, uint64_t seed) {
+/// U(-bound, bound) + shift.
+void fill_uniform(
+    at::Tensor parameter, const std::string& name, double bound, uint64_t seed, double shift = 0) {
   Random random(seed, RandomPurpose::kInitialize, 0, digest(name));
   auto values = at::empty(parameter.sizes(), at::kFloat);
   auto* data = values.data_ptr<float>();
   for (int64_t i = 0; i < values.numel(); ++i) {
-    data[i] = static_cast<float>(bound * (2 * random.uniform_double() - 1));
+    data[i] = static_cast<float>(bound * (2 * random.uniform_double() - 1) + shift);
   }
   parameter.copy_(values);
 }
@@ -103,7 +104,7 @@ void set(at::Tensor parameter,
       }
       break;
     case Initializer::Kind::kUniform:
-      fill_uniform(parameter, name, values.bound, seed);
+      fill_uniform(parameter, name, values.bound, seed, values.shift);
       break;
     case Initializer::Kind::kFanIn: {
       const auto inputs = parameter.numel() / std::max<int64_t>(1, parameter.size(0));

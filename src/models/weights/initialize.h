@@ -20,6 +20,7 @@ struct Initializer {
   Kind kind = Kind::kNormal;
   double init_std = 0.02;  // kNormal
   double bound = 0;        // kUniform: U(-bound, bound)
+  double shift = 0;        // kUniform: added to that
   double cutoff = 0;       // kNormal: resampled beyond this many standard deviations; 0: never
   int64_t first_rows = 0;  // kNormal: this many rows are scaled by first_scale
   double first_scale = 1;

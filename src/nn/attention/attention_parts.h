@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -36,6 +37,7 @@ struct AttentionTile {
   at::Tensor key;  // (G, H, S, K), rotated; a key head is repeated for each query head that uses it
   const ForwardContext& context;
   kernels::DistanceVectors distance_vectors = {};
+  std::span<const int64_t> sequences = {};  // the G sequences, as indices of the batch
 };
 
 /// The scores of the sequences of one pass, which a layer leaves to the next.

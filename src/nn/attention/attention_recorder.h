@@ -10,7 +10,7 @@
 namespace weft::nn {
 
 /// Records the attention weights of selected layers during a forward pass: those of self-attention
-/// and, of a decoder, those of the attention to its encoder.
+/// and, of a decoder, those of the attention to its encoder. Layers of pooled tokens are left out.
 class AttentionRecorder {
  public:
   /// (H, L, L) for each sequence of the batch; to an encoder (H, L, S).

@@ -170,7 +170,8 @@ AttentionTile DenseCore::tile_of(const Spans::value_type& sequences,
           .key = parts_.score->prepared_keys(
               heads_of_sequences(rows.key, rows.key_begins, indices, span.keys, options_)),
           .context = context,
-          .distance_vectors = separated_rows.distance_vectors};
+          .distance_vectors = separated_rows.distance_vectors,
+          .sequences = indices};
 }
 
 at::Tensor DenseCore::mix(const Spans::value_type& sequences,

@@ -46,6 +46,10 @@ std::vector<int64_t> selected(const std::vector<int64_t>& all,
   return result;
 }
 
+at::Tensor selected(const at::Tensor& all, const at::Tensor& rows) {
+  return all.defined() ? all.index_select(0, rows) : all;
+}
+
 }  // namespace
 
 SequenceSelection SequenceSelection::of(const std::vector<int64_t>& sequences,
@@ -55,11 +59,15 @@ SequenceSelection SequenceSelection::of(const std::vector<int64_t>& sequences,
   result.context.layout = std::move(own.layout);
   result.context.streams = selected(context.streams, sequences);
   result.context.prefix_lengths = selected(context.prefix_lengths, sequences);
+  result.context.token_types = selected(context.token_types, result.rows);
   if (context.encoder_states != nullptr) {
-    auto source = select_layout(context.encoder_states->layout, sequences);
+    const auto& states = *context.encoder_states;
+    auto source = select_layout(states.layout, sequences);
     result.encoder_states = std::make_shared<const EncoderStates>(
-        EncoderStates{.states = select_distinct_rows(context.encoder_states->states, source.rows),
-                      .layout = std::move(source.layout)});
+        EncoderStates{.states = select_distinct_rows(states.states, source.rows),
+                      .layout = std::move(source.layout),
+                      .stride = states.stride,
+                      .token_types = selected(states.token_types, source.rows)});
     result.context.encoder_states = result.encoder_states.get();
   }
   return result;

@@ -88,6 +88,7 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
   const std::map<std::string, Shapes> table = {
       {"Model", {}},
       {"EncoderModel", {}},
+      {"BaseModel", {}},
       {"ForMaskedLM", words},
       {"WithLMHeadModel", words},
       {"ForCausalLM", words},
@@ -107,7 +108,8 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
   const auto name = architecture_of(options);
   return name == "BertForPreTraining"     ? words_and_pair
          : name == "WeftNgramForCausalLM" ? Shapes{{"tokens", {tokens, vocabulary}}}
-         : name == "ElectraForPreTraining" || name == "DebertaV2ForPreTraining"
+         : name == "ElectraForPreTraining" || name == "DebertaV2ForPreTraining" ||
+                 name == "FunnelForPreTraining"
              ? Shapes{{"token_logits", {tokens, 1}}}
              : table.at(name.substr(hf_names_of(options).class_prefix.size()));
 }

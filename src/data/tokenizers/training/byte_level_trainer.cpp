@@ -24,6 +24,7 @@ bool byte_level_composes(TokenizerTemplate style) {
     case TokenizerTemplate::kBertNoSegments:
     case TokenizerTemplate::kQwen2:
       return true;
+    case TokenizerTemplate::kFunnel:
     case TokenizerTemplate::kRoberta:
     case TokenizerTemplate::kXlm:
     case TokenizerTemplate::kXlmRoberta:
@@ -48,6 +49,7 @@ std::string class_of(TokenizerTemplate style) {
     case TokenizerTemplate::kEosOnly:
     case TokenizerTemplate::kFastText:
     case TokenizerTemplate::kBosEos:
+    case TokenizerTemplate::kFunnel:
     case TokenizerTemplate::kXlm:
       break;
     case TokenizerTemplate::kRoberta:

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nn/forward_context.h"
+
+namespace weft::nn {
+
+enum class TokenPoolingType { kMean, kMax };
+
+/// Layers that shorten each sequence by pooling every two tokens (arXiv:2006.03236, section 2.2).
+struct TokenPoolingOptions {
+  TokenPoolingType type = TokenPoolingType::kMean;
+  bool separate_cls = true;  // the first token stays as it is, windows start behind it
+  /// With a separate first token the last token is left out of the windows: a sequence with a
+  /// power of two tokens keeps one.
+  bool truncate_seq = true;
+
+  bool operator==(const TokenPoolingOptions&) const = default;
+};
+
+/// Rows of a pass, and the context of the layers behind them.
+struct PooledRows {
+  at::Tensor rows;  // (M, D)
+  ForwardContext context;
+};
+
+/// Tokens of a sequence of `length` tokens after pooling; the length itself if it is too short.
+int64_t pooled_length(int64_t length, const TokenPoolingOptions& options);
+/// The layout after pooling `times` times.
+kernels::Layout pooled_layout(const kernels::Layout& layout,
+                              int64_t times,
+                              const TokenPoolingOptions& options);
+
+/// Pools the rows (N, D) of each sequence by itself. The context describes the pooled rows: layout,
+/// stride, token types (those of the first token of a window), and what keys their dropout.
+PooledRows pool_tokens(const at::Tensor& rows,
+                       const ForwardContext& context,
+                       const TokenPoolingOptions& options);
+
+/// For each token of a text the row (M, D) that it was pooled into, after pooling with this stride;
+/// zeros for tokens that no window contains. -> (N, D)
+at::Tensor upsample_tokens(const at::Tensor& rows,
+                           const kernels::Layout& pooled,
+                           const kernels::Layout& tokens,
+                           int64_t stride,
+                           const TokenPoolingOptions& options);
+
+}  // namespace weft::nn
