@@ -127,7 +127,7 @@ at::Tensor FunnelEncoder::class_logits(const at::Tensor& hidden,
 }
 
 at::Tensor FunnelEncoder::classify(const TextInput& input, const nn::ForwardContext& context) {
-  if (pools_sequences()) {
+  if (pools_sequences() || !head_of(options()).classifies_sequences) {
     return class_logits(hidden(input, context), context);
   }
   return logits_of(layers().final_norm(encode_tokens(input, context, /*only_first=*/true).rows),

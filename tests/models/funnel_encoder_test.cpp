@@ -45,9 +45,8 @@ TextInput funnel_texts(int64_t first = 0, int64_t count = 19) {
 /// The positions and the other parts of the attention are those of the type transformer_xl, if
 /// all tokens have the same type and the first one is like the others.
 TEST(FunnelEncoder, OneBlockIsAnEncoderWithTheSamePositions) {
-  auto options = tiny_funnel(Head::kNone);
+  auto options = tiny_funnel(Head::kBase);
   options.funnel.block_sizes = {2};
-  options.funnel.decoder_layers = 0;
   options.funnel.pooling.separate_cls = false;
   options.layers = 2;
   const auto funnel = funnel_model(options);
@@ -75,16 +74,14 @@ TEST(FunnelEncoder, OneBlockIsAnEncoderWithTheSamePositions) {
     } else if (const auto own = name.find("transformer_xl."); own != std::string::npos) {
       const auto& source = from[name.replace(own, 15, "relative.")];
       value.copy_(name.ends_with("projection") ? source.t() : source);
-    } else if (const auto* source = from.find(name)) {
-      value.copy_(*source);
+    } else if (!name.starts_with("pooler.")) {
+      value.copy_(from[name]);
     }
   }
   auto input = funnel_texts();
-  input.types = {};
+  input.types = at::Tensor();
   const auto context = test::context_of(kOffsets);
-  auto& stack = from;
   // The bias of tokens of the same type is the same for all keys: it changes no weight.
-  EXPECT_TRUE(stack["layers.0.attention.core.relative.types"].abs().sum().item<double>() > 0);
   EXPECT_TRUE(test::near(funnel->hidden(input, context), encoder->hidden(input, context)));
 }
 

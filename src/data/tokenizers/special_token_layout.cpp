@@ -63,7 +63,7 @@ SpecialTokenLayout special_token_layout(TokenizerTemplate style, const LanguageC
               .sep = "[SEP]",
               .mask = "[MASK]"};
     case TokenizerTemplate::kFunnel:
-      return {.first = {"<pad>", "<unk>", "<cls>", "<sep>", "<mask>", "<s>", "</s>"},
+      return {.first = {"<pad>", "<unk>", "<cls>", "<sep>", "<mask>"},
               .last = {},
               .pad = "<pad>",
               .unk = "<unk>",

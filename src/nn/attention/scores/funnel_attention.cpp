@@ -32,12 +32,23 @@ class FunnelScores : public ScoreModifier {
     types_ = register_parameter("types", at::empty({2, options.heads, width}));
   }
 
+  /// Called around a pass. All tiles use one view of each parameter, so that its gradients are
+  /// added up in the same order with and without recomputation.
+  void begin_pass() {
+    used_ = {.content_bias = content_bias_.view_as(content_bias_),
+             .position_bias = position_bias_.view_as(position_bias_),
+             .projection = projection_.view_as(projection_),
+             .type_bias = type_bias_.view_as(type_bias_),
+             .types = types_.view_as(types_)};
+  }
+  void end_pass() { used_ = {}; }
+
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
     const auto type = scores.scalar_type();
     const auto key = tile.key.to(type);
     const auto query = tile.query.to(type);
     const auto content =
-        (key * repeat_for_rows(content_bias_, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
+        (key * repeat_for_rows(used_.content_bias, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     auto relative = position_scores(query, tile) + type_scores(query, tile);
     if (separate_cls_) {
       relative = relative * behind_first(tile, relative.options());
@@ -67,10 +78,10 @@ class FunnelScores : public ScoreModifier {
         static_cast<double>(key_stride);
     const auto vectors =
         kernels::linear(sinusoids_of(distances).to(query.scalar_type()),
-                        projection_.to(query.scalar_type()).t().contiguous(), {});     // (R, H K)
+                        used_.projection.to(query.scalar_type()).t().contiguous(), {});  // (R, H K)
     const auto table = vectors.view({columns, query.size(1), -1}).permute({1, 2, 0});  // (H, K, R)
     const auto products =
-        kernels::batched_product(query + repeat_for_rows(position_bias_, query), table)
+        kernels::batched_product(query + repeat_for_rows(used_.position_bias, query), table)
             .contiguous();  // (G, H, L, R)
     // Query i and key j are in column first - step i + j.
     return products.as_strided(
@@ -89,9 +100,10 @@ class FunnelScores : public ScoreModifier {
 
   /// (G, H, L, S) or, if all tokens have the same type, (G, H, L, 1).
   at::Tensor type_scores(const at::Tensor& query, const AttentionTile& tile) const {
-    const auto own = query + repeat_for_rows(type_bias_, query);
+    const auto own = query + repeat_for_rows(used_.type_bias, query);
     const auto products = [&](int64_t which) {
-      return (own * repeat_for_rows(types_.select(0, which), own)).sum(-1, true);  // (G, H, L, 1)
+      return (own * repeat_for_rows(used_.types.select(0, which), own))
+          .sum(-1, true);  // (G, H, L, 1)
     };
     const auto same = products(1);
     if (!tile.context.token_types.defined()) {
@@ -126,6 +138,10 @@ class FunnelScores : public ScoreModifier {
 
   static constexpr int64_t kClsType = 2;  // the same as all others
 
+  struct Parameters {
+    at::Tensor content_bias, position_bias, projection, type_bias, types;
+  };
+
   bool separate_cls_;
   double scale_;
   at::Tensor content_bias_;   // (H, K)
@@ -133,6 +149,7 @@ class FunnelScores : public ScoreModifier {
   at::Tensor projection_;     // (D, H K)
   at::Tensor type_bias_;      // (H, K)
   at::Tensor types_;          // (2, H, K): of different and of same types
+  Parameters used_;           // in the running pass
 };
 
 class FunnelAttention : public Attention {
@@ -144,7 +161,8 @@ class FunnelAttention : public Attention {
                                  Linear(LinearOptions{options.dim, 2 * width, options.has_bias}));
     output_ = register_module("output", output_projection(options));
     auto parts = dense_parts(options);
-    parts.modifiers.push_back({"relative", std::make_shared<FunnelScores>(options, separate_cls)});
+    scores_ = std::make_shared<FunnelScores>(options, separate_cls);
+    parts.modifiers.push_back({"relative", scores_});
     core_ = register_module("core", std::make_shared<DenseCore>(options, std::move(parts)));
   }
 
@@ -152,13 +170,19 @@ class FunnelAttention : public Attention {
     TORCH_CHECK(context.decoding_state == nullptr, "pooling attention cannot continue a text");
     const auto query = query_->forward(x, context);
     const auto key_value = key_value_->forward(source_of(x, context), context);
-    return output_->forward(core_->forward(input_of(query, key_value, context), context), context);
+    scores_->begin_pass();
+    const auto mixed = core_->forward(input_of(query, key_value, context), context);
+    scores_->end_pass();
+    return output_->forward(mixed, context);
   }
 
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
     const auto query = query_->forward(x, context).to(at::kFloat);
     const auto key_value = key_value_->forward(source_of(x, context), context).to(at::kFloat);
-    return core_->weights(input_of(query, key_value, context), context);
+    scores_->begin_pass();
+    const auto weights = core_->weights(input_of(query, key_value, context), context);
+    scores_->end_pass();
+    return weights;
   }
 
  private:
@@ -181,6 +205,7 @@ class FunnelAttention : public Attention {
   Linear query_{nullptr};
   Linear key_value_{nullptr};  // weight (2 H K, D): rows of key, then value
   Linear output_{nullptr};
+  std::shared_ptr<FunnelScores> scores_;  // a part of the core
   std::shared_ptr<AttentionCore> core_;
 };
 
