@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/reference/blocks: small blocks of transformers and of the authors' code, their input and their output.
+"""Writes tests/reference/blocks: small blocks of transformers, of the authors' code and after papers, their input and their output.
 
 Usage: scripts/make_block_reference.py TRANSFORMER_XL     a directory with the repository kimiyoung/transformer-xl
 Needs torch, transformers and safetensors. A file has the parameters by Weft's names, the input x (L, D), the output y (L, D), and the gradient of x
@@ -11,6 +11,7 @@ import sys
 import torch
 from safetensors.torch import save_file
 from transformers import Wav2Vec2ConformerConfig
+from transformers.models.t5.modeling_t5 import T5Attention
 from transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer import Wav2Vec2ConformerEncoderLayer
 
 OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "tests/reference/blocks"
@@ -94,6 +95,53 @@ def transformer_xl():
     save_file({key: value.detach().float().clone().contiguous() for key, value in tensors.items()}, OUTPUT / "transformer_xl.safetensors")
 
 
+def tupe():
+    """Two post-norm layers with the scores of arXiv:2006.15595, equations 10 and 12, as guolinke/TUPE computes them: norm and biases included."""
+    generator = torch.Generator().manual_seed(1)
+    length, width, buckets = LENGTH, DIM // HEADS, 6
+    shapes = {"shared_positions.weight": (12, DIM), "shared_positions.bias.weight": (buckets, HEADS), "shared_positions.first": (2, HEADS),
+              "shared_positions.norm.weight": (DIM,), "shared_positions.norm.bias": (DIM,)}
+    shapes |= {f"shared_positions.{part}.{key}": shape for part in ["query", "key"] for key, shape in [("weight", (DIM, DIM)), ("bias", (DIM,))]}
+    for layer in "01":
+        for part, rows, columns in [("attention.qkv", 3 * DIM, DIM), ("attention.output", DIM, DIM), ("feed_forward.up", WIDTH, DIM),
+                                    ("feed_forward.down", DIM, WIDTH)]:
+            shapes |= {f"{layer}.{part}.weight": (rows, columns), f"{layer}.{part}.bias": (rows,)}
+        for norm in ["attention_norm", "feed_forward_norm"]:
+            shapes |= {f"{layer}.{norm}.weight": (DIM,), f"{layer}.{norm}.bias": (DIM,)}
+    p = {name: (torch.randn(shape, generator=generator) * 0.4).double().requires_grad_() for name, shape in shapes.items()}
+    x = torch.randn(length, DIM, generator=generator).double().requires_grad_()
+
+    def linear(rows, name):
+        return torch.nn.functional.linear(rows, p[name + ".weight"], p[name + ".bias"])
+
+    def norm(rows, name):
+        return torch.nn.functional.layer_norm(rows, (DIM,), p[name + ".weight"], p[name + ".bias"], 1e-5)
+
+    def heads(rows):
+        return rows.view(len(rows), HEADS, width).transpose(0, 1)
+
+    rows = norm(p["shared_positions.weight"][:length], "shared_positions.norm")
+    scale = (2 * width) ** -0.5
+    positions = heads(linear(rows, "shared_positions.query")) @ heads(linear(rows, "shared_positions.key")).transpose(1, 2) * scale
+    distance = torch.arange(length)[None] - torch.arange(length)[:, None]
+    bucket = T5Attention._relative_position_bucket(distance, bidirectional=True, num_buckets=buckets, max_distance=8)
+    positions = positions + p["shared_positions.bias.weight"][bucket].permute(2, 0, 1)
+    positions[:, :, 0] = p["shared_positions.first"][1][:, None]
+    positions[:, 0, :] = p["shared_positions.first"][0][:, None]
+    hidden = x
+    for layer in "01":
+        query, key, value = [heads(part) for part in linear(hidden, f"{layer}.attention.qkv").chunk(3, 1)]
+        mixed = (query @ key.transpose(1, 2) * scale + positions).softmax(-1) @ value
+        output = linear(mixed.transpose(0, 1).reshape(length, DIM), f"{layer}.attention.output")
+        hidden = norm(hidden + output, f"{layer}.attention_norm")
+        inner = torch.nn.functional.gelu(linear(hidden, f"{layer}.feed_forward.up"))
+        hidden = norm(hidden + linear(inner, f"{layer}.feed_forward.down"), f"{layer}.feed_forward_norm")
+    (hidden * torch.arange(hidden.numel(), dtype=torch.float64).cos().view_as(hidden)).sum().backward()
+    tensors = p | {"x": x, "y": hidden, "dx": x.grad, "dweight": p["shared_positions.weight"].grad}
+    save_file({key: value.detach().float().clone().contiguous() for key, value in tensors.items()}, OUTPUT / "tupe.safetensors")
+
+
 OUTPUT.mkdir(parents=True, exist_ok=True)
 conformer()
+tupe()
 transformer_xl()

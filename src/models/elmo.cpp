@@ -9,6 +9,7 @@
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "nn/dropout_sites.h"
+#include "nn/layer_mix.h"
 
 namespace weft::models {
 
@@ -116,16 +117,15 @@ at::Tensor Elmo::mixed(const std::vector<at::Tensor>& layers) const {
   const auto weights = mix_.defined() ? at::softmax(mix_, 0, at::kFloat) * scale_.to(at::kFloat)
                                       : at::full({count}, 1 / static_cast<double>(count),
                                                  layers.front().options().dtype(at::kFloat));
-  at::Tensor sum;  // in fp32
-  for (int64_t k = 0; k < count; ++k) {
-    auto layer = layers[static_cast<std::size_t>(k)].to(at::kFloat);
-    if (options_.elmo.normalizes_layers) {
-      layer = at::layer_norm(layer, {options_.dim});
-    }
-    const auto part = weights[k] * layer;
-    sum = sum.defined() ? sum + part : part;
+  if (!options_.elmo.normalizes_layers) {
+    return nn::mix_layers(layers, weights.unsqueeze(1));
   }
-  return sum.to(layers.front().scalar_type());
+  std::vector<at::Tensor> normalized;
+  normalized.reserve(layers.size());
+  for (const auto& layer : layers) {
+    normalized.push_back(at::layer_norm(layer.to(at::kFloat), {options_.dim}));
+  }
+  return nn::mix_layers(normalized, weights.unsqueeze(1)).to(layers.front().scalar_type());
 }
 
 at::Tensor Elmo::hidden(const TextInput& input, const nn::ForwardContext& context) {

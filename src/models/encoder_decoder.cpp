@@ -76,7 +76,14 @@ nn::StackOptions seq2seq_stack_of(const ModelOptions& options, bool is_decoder) 
   stack.first_layer = is_decoder ? options.layers : 0;
   stack.positions =
       make_positions(options, {.heads = block.attention.heads, .is_causal = is_decoder});
-  return with_layer_types(std::move(stack), options.layer_types);
+  stack = with_layer_types(std::move(stack), options.layer_types);
+  if (stack.mix && is_decoder) {
+    stack.mix.reset();
+    stack.has_encoder_mix = true;
+  } else if (stack.mix && !head_of(options).is_bare) {
+    stack.mix->outputs = decoder.layers;
+  }
+  return stack;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions si
   side.hidden_dim = options.dim;
   side.length = options.length;
   side.offset = position_offset(options);
-  side.head_dim = head_dim(options);
+  side.head_dim = options.head_dim > 0 ? options.head_dim : options.dim / side.heads;
   nn::Positions positions;
   for (const auto& choice : position_choices(options)) {
     positions.push_back(choice.make(side));

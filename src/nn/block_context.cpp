@@ -13,6 +13,9 @@ BlockContext::BlockContext(const ForwardContext& context) : context_(context) {
   if (context.distance_table.vectors.defined()) {
     tensors_.push_back(context.distance_table.vectors);
   }
+  for (const auto& [name, tensor] : context.position_tensors) {
+    tensors_.push_back(tensor);
+  }
 }
 
 ForwardContext BlockContext::with(const at::Tensor* tensors, AuxiliaryLosses& losses) {
@@ -25,7 +28,10 @@ ForwardContext BlockContext::with(const at::Tensor* tensors, AuxiliaryLosses& lo
     result.distance_bias = *tensors++;
   }
   if (result.distance_table.vectors.defined()) {
-    result.distance_table.vectors = *tensors;
+    result.distance_table.vectors = *tensors++;
+  }
+  for (auto& [name, tensor] : result.position_tensors) {
+    tensor = *tensors++;
   }
   result.auxiliary_losses = context_.auxiliary_losses == nullptr ? nullptr : &losses;
   return result;

@@ -13,7 +13,8 @@ enum class DropoutSite : uint32_t {
   kEmbedding = 0,
   kHead = 1,
   kHeadInner = 2,
-  kDecoderEmbedding = 3
+  kDecoderEmbedding = 3,
+  kLayerMix = 4
 };
 enum class BlockDropoutSite : uint32_t {
   kAttentionWeights = 0,

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/layout.h"
@@ -22,7 +24,7 @@ class ScoreChain;
 /// sequences: sequence b of the layer attends to sequence b of these (with a KV cache, to the one
 /// the cache names).
 struct EncoderStates {
-  at::Tensor states;  // (M, D)
+  at::Tensor states;  // (M, D); of a mix of layers (M, K D): those of each decoder layer
   kernels::Layout layout;
   int64_t stride = 1;           // ForwardContext::stride and token_types of these rows
   at::Tensor token_types = {};  // (M)
@@ -57,6 +59,8 @@ struct ForwardContext {
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   /// For blocks with cross attention or pooled queries.
   const EncoderStates* encoder_states = nullptr;
+  /// Those of each layer of the stack, where they differ; set by the stack.
+  std::shared_ptr<const std::vector<EncoderStates>> encoder_states_by_layer = nullptr;
   DecodingState* decoding_state = nullptr;      // of generation: what earlier passes have computed
   std::vector<int64_t>* exit_layers = nullptr;  // receives the layers that each sequence needed
   AuxiliaryLosses* auxiliary_losses = nullptr;  // receives losses of layers, if set
@@ -69,6 +73,8 @@ struct ForwardContext {
   at::Tensor distance_bias = {};
   /// Set by the stack if it has such positions.
   DistanceTable distance_table = {};
+  /// Tensors of position types that all layers share, by name; set by the stack.
+  std::map<std::string, at::Tensor> position_tensors = {};
   /// The attention scores of the layer before, for types that add them; set by the stack.
   std::shared_ptr<ScoreChain> score_chain = nullptr;
   /// Of reversible layers; set by the stack.

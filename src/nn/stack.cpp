@@ -34,18 +34,19 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
   block.attention.has_distance_bias |= std::ranges::any_of(
       options.positions, [](const auto& position) { return position->bias != nullptr; });
+  int64_t terms = 1;
   for (const auto& position : options.positions) {
+    terms += position->further_score_terms;
     if (position->distances != nullptr) {
-      const auto& scores = position->distance_scores;
       TORCH_CHECK(!block.attention.distance_scores, "a stack has only one table of distances");
-      const int terms =
-          1 + (scores.content_to_position ? 1 : 0) + (scores.position_to_content ? 1 : 0);
-      block.attention.scale = score_scale(block.attention) / std::sqrt(terms);
-      block.attention.distance_scores = scores;
+      block.attention.distance_scores = position->distance_scores;
     }
     if (position->modifier) {
       block.attention.position_modifiers.push_back(position->modifier);
     }
+  }
+  if (terms > 1) {
+    block.attention.scale = score_scale(block.attention) / std::sqrt(static_cast<double>(terms));
   }
   return block;
 }
@@ -112,6 +113,18 @@ at::Tensor recompute_block(const Block& block,
   return outputs[0];
 }
 
+/// The states (M, K D) of K layers.
+std::shared_ptr<const std::vector<EncoderStates>> states_by_layer(const EncoderStates& all,
+                                                                  std::size_t layers) {
+  auto result = std::make_shared<std::vector<EncoderStates>>();
+  for (const auto& states : all.states.chunk(static_cast<int64_t>(layers), 1)) {
+    result->push_back({.states = states.contiguous(), .layout = all.layout});
+  }
+  TORCH_CHECK(result->size() == layers, "encoder states of width ", all.states.size(1), " for ",
+              layers, " layers");
+  return result;
+}
+
 /// No recomputation while attention is recorded, so that each block runs once.
 bool runs_once(const ForwardContext& context) {
   return !at::GradMode::is_enabled() || context.attention_recorder != nullptr;
@@ -174,8 +187,9 @@ StackImpl::StackImpl(const StackOptions& options)
     : first_layer_(options.first_layer),
       layerdrop_(options.stochastic_depth.layerdrop),
       has_dropout_(std::ranges::any_of(options.layers, has_dropout)),
-      reversible_(options.reversible) {
-  TORCH_CHECK(!reversible_ || (!options.halting && !options.step_embedding &&
+      reversible_(options.reversible),
+      has_encoder_mix_(options.has_encoder_mix) {
+  TORCH_CHECK(!reversible_ || (!options.halting && !options.step_embedding && !options.mix &&
                                std::ranges::all_of(options.layers, is_invertible)),
               "layers of this kind are not reversible");
   const auto layers = options.layers.size();
@@ -202,6 +216,12 @@ StackImpl::StackImpl(const StackOptions& options)
       biases_.push_back(register_module(numbered("relative_bias", biases_.size()), position->bias));
     }
   }
+  for (const auto& position : options.positions) {
+    if (position->shared != nullptr) {
+      shared_positions_.push_back(register_module(
+          numbered("shared_positions", shared_positions_.size()), position->shared));
+    }
+  }
   if (options.step_embedding) {
     step_embedding_ = register_module(
         "step_embedding", StepEmbedding(*options.step_embedding, static_cast<int64_t>(layers),
@@ -212,6 +232,10 @@ StackImpl::StackImpl(const StackOptions& options)
   }
   if (options.norm) {
     norm_ = register_module("norm", make_norm(*options.norm));
+  }
+  if (options.mix) {
+    TORCH_CHECK(!options.halting, "a mix of layers and halting do not go together");
+    mix_ = register_module("mix", LayerMix(static_cast<int64_t>(layers) + 1, *options.mix));
   }
 }
 
@@ -228,6 +252,12 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
     const auto own = bias->forward(longest, device);  // (H, 2 L - 1)
     result.distance_bias = result.distance_bias.defined() ? result.distance_bias + own : own;
   }
+  for (const auto& positions : shared_positions_) {
+    result.position_tensors.merge(positions->forward(longest, device));
+  }
+  if (has_encoder_mix_ && context.encoder_states != nullptr) {
+    result.encoder_states_by_layer = states_by_layer(*context.encoder_states, blocks_.size());
+  }
   return result;
 }
 
@@ -241,6 +271,9 @@ bool StackImpl::is_dropped(std::size_t layer, const ForwardContext& context) con
 ForwardContext StackImpl::at_layer(std::size_t layer, const ForwardContext& context) const {
   auto result = context;
   result.layer_shift = shifts_[layer];
+  if (context.encoder_states_by_layer != nullptr) {
+    result.encoder_states = &(*context.encoder_states_by_layer)[layer];
+  }
   return result;
 }
 
@@ -304,8 +337,25 @@ at::Tensor StackImpl::closed(const at::Tensor& states, at::ScalarType type) cons
   return reversible_ ? merge_streams(states, *reversible_, type) : states;
 }
 
+at::Tensor StackImpl::forward_mix(const at::Tensor& x,
+                                  const ForwardContext& shared,
+                                  const RowSelection* selection) {
+  std::vector<at::Tensor> states;  // of the embeddings and of each layer
+  auto stream = ActivationHook::run_hooks("embeddings", x);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    states.push_back(selection == nullptr ? stream : selection->select(stream));
+    const bool is_last = layer + 1 == blocks_.size();
+    stream = forward_layer(layer, stream, shared, is_last ? selection : nullptr);
+  }
+  states.push_back(final_norm(stream));
+  return mix_->forward(states, shared);
+}
+
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
   const auto shared = begin(x, given);
+  if (mix_) {
+    return forward_mix(x, shared, nullptr);
+  }
   const auto states =
       halting_ ? forward_halting(x, shared) : forward_first(blocks_.size(), opened(x), shared);
   return final_norm(closed(states, x.scalar_type()));
@@ -318,6 +368,9 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
     return selection.select(forward(x, given));
   }
   const auto context = begin(x, given);
+  if (mix_) {
+    return forward_mix(x, context, &selection);
+  }
   const auto last = blocks_.size() - 1;
   const auto states =
       forward_layer(last, forward_first(last, opened(x), context), context, &selection);

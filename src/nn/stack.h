@@ -11,6 +11,7 @@
 #include "nn/depth/halting.h"
 #include "nn/depth/stochastic_depth.h"
 #include "nn/embedding/step_embedding.h"
+#include "nn/layer_mix.h"
 #include "nn/position/position.h"
 #include "nn/reversible.h"
 
@@ -33,7 +34,9 @@ struct StackOptions {
   /// Layers with two streams that keep no activations for the backward pass. The blocks must have
   /// their norms in front of the sub-layers, which all add to their input.
   std::optional<StreamMerge> reversible = {};
-  std::optional<NormOptions> norm = {};  // final norm of pre-norm stacks
+  std::optional<NormOptions> norm = {};     // final norm of pre-norm stacks
+  std::optional<LayerMixOptions> mix = {};  // the output is a mix of the states of all layers
+  bool has_encoder_mix = false;             // the encoder states are a mix for each layer
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
 
@@ -43,13 +46,14 @@ class StackImpl : public torch::nn::Module {
  public:
   explicit StackImpl(const StackOptions& options);
 
-  /// (N, D) -> (N, D), or (N, 2 D) with concatenated streams
+  /// (N, D) -> (N, D), or (N, 2 D) with concatenated streams, or (N, K D) with a mix that has K
+  /// outputs.
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context);
 
   /// The parts of forward(), for callers that need the states between the layers.
 
   /// The context with what the attention of all layers shares: the distance biases, added up, the
-  /// distance table, and the scores that a layer leaves to the next.
+  /// distance table, the tensors of positions, and the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   /// Output of one layer, (N, D), or its selected rows, (M, D). `shared`: a context with the shared
   /// scores.
@@ -70,6 +74,10 @@ class StackImpl : public torch::nn::Module {
   /// The input of the first layer, and the states behind the last.
   at::Tensor opened(const at::Tensor& x) const;
   at::Tensor closed(const at::Tensor& states, at::ScalarType type) const;
+  /// Mix of the states of all layers: (N, D) -> (N, K D), or the selected rows.
+  at::Tensor forward_mix(const at::Tensor& x,
+                         const ForwardContext& shared,
+                         const RowSelection* selection);
   /// Output of all layers with adaptive computation time.
   at::Tensor forward_halting(const at::Tensor& x, const ForwardContext& shared);
   at::Tensor layer_input(std::size_t layer, const at::Tensor& x, const ForwardContext& context);
@@ -86,10 +94,13 @@ class StackImpl : public torch::nn::Module {
   double layerdrop_;
   bool has_dropout_;
   std::optional<StreamMerge> reversible_;
+  bool has_encoder_mix_;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
+  std::vector<std::shared_ptr<SharedPositions>> shared_positions_;
   StepEmbedding step_embedding_{nullptr};
   Halting halting_{nullptr};
+  LayerMix mix_{nullptr};
   std::shared_ptr<Norm> norm_;  // null in post-norm stacks
 };
 TORCH_MODULE(Stack);

@@ -129,6 +129,10 @@ const AttentionModel kModels[] = {
     {"reversible_encoder",
      "type: bert, layers: 2, attention: {heads: 2}, residual: {type: reversible}, norm: {place: "
      "pre}"},
+    {"mix_of_layers",
+     "type: bert, layers: 2, attention: {heads: 2}, norm: {place: pre}, mix: {type: transparent}"},
+    {"causal_mix_of_layers",
+     "type: gpt2, layers: 2, attention: {heads: 2}, mix: {type: transparent}", true},
     {"shared_layers", "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2}", true},
     {"causal_experts",
      "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "

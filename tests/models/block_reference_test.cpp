@@ -74,5 +74,38 @@ TEST(BlockReference, TransformerXlOverFourSegments) {
   }
 }
 
+/// With and without recomputation, which must give the shared scores of positions their gradient.
+TEST(BlockReference, Tupe) {
+  constexpr int64_t kDim = 8;
+  const nn::BlockOptions block{.attention = {.dim = kDim, .heads = 2, .dropout = 0},
+                               .feed_forward = {.dim = kDim, .width = 12},
+                               .norm = {.dim = kDim, .epsilon = 1e-5},
+                               .dropout = 0};
+  for (const bool recomputes : {false, true}) {
+    const auto position =
+        test::component(nn::position_types(), "position",
+                        "type: tupe, num_buckets: 6, max_distance: 8")
+            .make(
+                {.dim = kDim, .hidden_dim = kDim, .length = 12, .heads = 2, .head_dim = kDim / 2});
+    nn::StackImpl stack({.layers = {block, block}, .positions = {position}});
+    auto file = test::read_tensors(WEFT_SOURCE_DIR "/tests/reference/blocks/tupe.safetensors");
+    const auto x = file.extract("x").mapped().requires_grad_();
+    const auto expected = file.extract("y").mapped();
+    const auto dx = file.extract("dx").mapped();
+    const auto dweight = file.extract("dweight").mapped();
+    EXPECT_EQ(file.size(), stack.named_parameters().size());
+    test::set_parameters(stack, file);
+    auto context = test::context_of({0, x.size(0)});
+    context.recomputes_layers = recomputes;
+    const auto y = stack.forward(x, context);
+    EXPECT_TRUE(test::near(y, expected, 1e-5));
+    const auto weights = at::arange(y.numel(), at::kDouble).cos().view_as(y);
+    (y * weights).sum().backward();
+    EXPECT_TRUE(test::near(x.grad(), dx, 1e-4));
+    EXPECT_TRUE(
+        test::near(stack.named_parameters()["shared_positions.weight"].grad(), dweight, 1e-4));
+  }
+}
+
 }  // namespace
 }  // namespace weft::models

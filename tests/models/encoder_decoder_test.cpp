@@ -201,6 +201,42 @@ TEST_P(EncoderDecoderTest, EveryParameterIsStoredAndInitialised) {
 std::string name_of(const testing::TestParamInfo<Family>& chosen) {
   return std::string(word_of(chosen.param));
 }
+/// Transparent attention (arXiv:1808.07561) to the last layer alone.
+TEST_P(EncoderDecoderTest, AMixOfTheLastEncoderLayerIsThePlainModel) {
+  const at::NoGradGuard guard;
+  auto options = seq2seq_tiny(GetParam());
+  options.layers = 3;
+  const auto plain = make_model(options, 1);
+  options.layer_types.mix = nn::LayerMixOptions();
+  const auto mixed = make_model(options, 1);
+  const auto hidden = [&](Model& model) {
+    return hidden_of(model, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
+  };
+  EXPECT_FALSE(test::near(hidden(*mixed), hidden(*plain), 1e-3));
+  auto& weight = mixed->named_parameters()["layers.mix.weight"];
+  ASSERT_EQ(weight.sizes(), at::IntArrayRef({4, 2}));
+  weight.select(0, 3).fill_(1e4);
+  EXPECT_TRUE(test::near(hidden(*mixed), hidden(*plain), 1e-5));
+}
+
+TEST_P(EncoderDecoderTest, AMixIsSavedAsAWeftModelAndComesBack) {
+  const at::NoGradGuard guard;
+  auto options = seq2seq_tiny(GetParam());
+  options.layer_types.mix = nn::LayerMixOptions{.weight_dropout = 0.3};
+  const auto model = make_model(options, 1);
+  test::fill_parameters(*model);
+  const test::Folder folder;
+  save_model(folder.path(), *model, formats::DType::kF32);
+  const auto read = read_model_config(folder.path());
+  EXPECT_EQ(json_from_options(read, formats::DType::kF32).at("model_type"), "weft");
+  EXPECT_EQ(read.layer_types.mix->weight_dropout, 0.3);
+  const auto again = load_model(folder.path(), read, 2).model;
+  const auto hidden = [&](Model& of) {
+    return hidden_of(of, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
+  };
+  EXPECT_TRUE(at::equal(hidden(*again), hidden(*model)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Families,
                          EncoderDecoderTest,
                          testing::ValuesIn(kSeq2seqFamilies),

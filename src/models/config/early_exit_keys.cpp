@@ -57,6 +57,9 @@ void read_early_exit(Section& model, ModelOptions& options) {
     if (options.layer_types.reversible) {
       section.fail("type", "is not possible with residual.type: reversible");
     }
+    if (options.layer_types.mix) {
+      section.fail("type", "is not possible with mix");
+    }
     if (!own || section.has("type")) {  // else that of init_from
       own = EarlyExitOptions{.rule = nn::read_component(section, nn::exit_rules().at(type))};
     }

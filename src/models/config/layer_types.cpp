@@ -10,6 +10,7 @@
 #include "models/config/halting_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
+#include "models/config/layer_mix_keys.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
 #include "models/config/output_types.h"
@@ -132,6 +133,7 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
   if (types.reversible) {
     stack.reversible = types.reversible;
   }
+  stack.mix = types.mix;
   if (types.norm_place) {
     stack.norm.reset();
     if (*types.norm_place == nn::NormPlacement::kSandwich && !stack.layers.empty()) {
@@ -192,6 +194,7 @@ void write_layer_types(Json& json, const LayerTypes& types) {
     json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
   }
   write_halting(json, types);
+  write_layer_mix(json, types);
   write_residual(json, types);
   if (types.output) {
     json[kOutputKey] = json_of_component(*types.output);
@@ -241,6 +244,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     sharing.read("cycle", types.sharing->cycles);
   }
   read_halting(fields, types);
+  read_layer_mix(fields, types);
   read_residual(fields, types);
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),

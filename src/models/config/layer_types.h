@@ -11,6 +11,7 @@
 #include "nn/component.h"
 #include "nn/depth/halting.h"
 #include "nn/embedding/step_embedding.h"
+#include "nn/layer_mix.h"
 #include "nn/norm/norm_place.h"
 #include "nn/reversible.h"
 
@@ -88,6 +89,7 @@ struct LayerTypes {
   std::optional<LayerSharing> sharing;
   std::optional<nn::HaltingOptions> halting;
   std::optional<nn::StepEmbeddingType> step_embedding;
+  std::optional<nn::LayerMixOptions> mix;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::StreamMerge> reversible;  // in place of `residual`: layers with two streams
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
@@ -96,7 +98,7 @@ struct LayerTypes {
 
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
-           !norm && !norm_place && !sharing && !halting && !step_embedding && !residual &&
+           !norm && !norm_place && !sharing && !halting && !step_embedding && !mix && !residual &&
            !reversible && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
@@ -118,7 +120,7 @@ bool reads_layer_before(const LayerTypes& types);
 bool has_output_matrix(const LayerTypes& types);
 
 /// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `sharing`,
-/// `halting`, `step_embedding`, `residual`, `output`, `classifier_pooling` and those of the
+/// `halting`, `step_embedding`, `mix`, `residual`, `output`, `classifier_pooling` and those of the
 /// sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.

@@ -54,6 +54,9 @@ std::string obstacle(const ModelOptions& options) {
   if (types.halting) {
     return "is not possible with halting";
   }
+  if (types.mix) {
+    return "is not possible with mix, which reads the states of all layers";
+  }
   if (types.step_embedding) {
     return "is not possible with step_embedding, which is added to the states between layers";
   }

@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/config/halting_keys.h"
+#include "models/config/layer_mix_keys.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/residual_keys.h"
 #include "models/config/stochastic_depth_keys.h"
@@ -50,6 +51,7 @@ class Reader {
     read_sharing(section.section("sharing", {.help = "Layers that share their parameters."}),
                  stacks(), options_);
     read_halting(section, options_);
+    read_layer_mix(section, options_.layer_types);
     if (keys_.has_residual) {
       read_residual(section, options_.layer_types);
     }

@@ -75,9 +75,11 @@ int64_t disentangled_bucket(int64_t offset, const DisentangledOptions& options) 
 
 PositionMaker disentangled_position(const DisentangledOptions& own) {
   return [own](const PositionOptions& options) {
-    return std::make_shared<Position>(
-        Position{.distances = std::make_shared<DisentangledDistances>(own, options),
-                 .distance_scores = own.scores});
+    return std::make_shared<Position>(Position{
+        .distances = std::make_shared<DisentangledDistances>(own, options),
+        .distance_scores = own.scores,
+        .further_score_terms =
+            (own.scores.content_to_position ? 1 : 0) + (own.scores.position_to_content ? 1 : 0)});
   };
 }
 

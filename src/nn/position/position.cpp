@@ -9,6 +9,7 @@
 #include "nn/position/rotary.h"
 #include "nn/position/sinusoidal.h"
 #include "nn/position/t5_bias.h"
+#include "nn/position/tupe.h"
 
 namespace weft::nn {
 
@@ -30,6 +31,7 @@ Registry<PositionDefinition>& position_registry() {
                            {{"shaw", read_shaw_position}, /*has_limit=*/false},
                            {{"transformer_xl", read_transformer_xl_position}, /*has_limit=*/false},
                            {{"disentangled", read_disentangled_position}, /*has_limit=*/false},
+                           {{"tupe", read_tupe_position}},
                            {{"convolutional", read_convolutional_position}, /*has_limit=*/false},
                            {{"none", read_no_position}, /*has_limit=*/false},
                        });

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -59,6 +61,13 @@ class DistanceEmbedding : public torch::nn::Module {
   virtual DistanceTable forward(int64_t longest) = 0;
 };
 
+/// Tensors that the modifiers of all layers read in ForwardContext::position_tensors.
+class SharedPositions : public torch::nn::Module {
+ public:
+  /// For sequences up to `longest`.
+  virtual std::map<std::string, at::Tensor> forward(int64_t longest, const at::Device& device) = 0;
+};
+
 /// Where the positions of a type enter a stack; all empty: nowhere.
 struct Position {
   std::shared_ptr<PositionEmbedding> embedding = nullptr;
@@ -66,9 +75,13 @@ struct Position {
   kernels::RotaryOptions rotary = {};  // rotates queries and keys; theta 0: no rotation
   double local_theta = 0;              // theta of layers with is_local; 0: the same
   std::shared_ptr<PositionBias> bias = nullptr;
-  PositionModifierMaker modifier = nullptr;  // a part of each layer's attention
+  PositionModifierMaker modifier = nullptr;           // a part of each layer's attention
+  std::shared_ptr<SharedPositions> shared = nullptr;  // what these parts share
   std::shared_ptr<DistanceEmbedding> distances = nullptr;
   DistanceScoreOptions distance_scores = {};  // what the layers do with `distances`
+  /// Terms of the scores beside the product of query and key, of the same variance: the scale is
+  /// divided by the square root of the number of all terms.
+  int64_t further_score_terms = 0;
 };
 
 /// Positions of a model, which are all applied.

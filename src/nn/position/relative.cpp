@@ -1,7 +1,9 @@
 #include "nn/position/relative.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
 
 #include <ATen/ATen.h>
 
@@ -17,40 +19,78 @@ at::Tensor gather_columns(const at::Tensor& x, const at::Tensor& columns) {
   return x.gather(3, columns.expand({x.size(0), x.size(1), -1, -1}));
 }
 
+struct ShawOptions {
+  int64_t clip = 16;
+  bool has_values = true;
+  bool shares_layers = false;
+};
+
+constexpr auto kShawKeys = "shaw_keys";
+constexpr auto kShawValues = "shaw_values";
+
+/// The vectors of all layers.
+class SharedShawVectors : public SharedPositions {
+ public:
+  SharedShawVectors(const PositionOptions& options, const ShawOptions& own) {
+    keys_ = register_parameter("keys", at::empty({2 * own.clip + 1, options.head_dim}));
+    if (own.has_values) {
+      values_ = register_parameter("values", at::empty({2 * own.clip + 1, options.head_dim}));
+    }
+  }
+
+  std::map<std::string, at::Tensor> forward(int64_t /*longest*/,
+                                            const at::Device& /*device*/) override {
+    std::map<std::string, at::Tensor> result{{kShawKeys, keys_}};
+    if (values_.defined()) {
+      result[kShawValues] = values_;
+    }
+    return result;
+  }
+
+ private:
+  at::Tensor keys_;    // (2 clip + 1, K)
+  at::Tensor values_;  // the same
+};
+
 class ShawPositions : public ScoreModifier {
  public:
-  ShawPositions(const AttentionOptions& options, int64_t clip, bool has_values)
-      : clip_(clip), scale_(score_scale(options)) {
+  ShawPositions(const AttentionOptions& options, const ShawOptions& own)
+      : own_(own), scale_(score_scale(options)) {
+    if (own.shares_layers) {
+      return;
+    }
     const auto width = head_dim(options);
-    keys_ = register_parameter("keys", at::empty({2 * clip + 1, width}));
-    if (has_values) {
-      values_ = register_parameter("values", at::empty({2 * clip + 1, width}));
+    keys_ = register_parameter("keys", at::empty({2 * own.clip + 1, width}));
+    if (own.has_values) {
+      values_ = register_parameter("values", at::empty({2 * own.clip + 1, width}));
     }
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const auto products = project_features(tile.query, keys_);  // (G, H, L, 2 clip + 1)
+    const auto& keys = own_.shares_layers ? shared_positions(tile, kShawKeys) : keys_;
+    const auto products = project_features(tile.query, keys);  // (G, H, L, 2 clip + 1)
     return scores + gather_columns(products, columns_of(tile)).to(scores.scalar_type()) * scale_;
   }
   at::Tensor values(const at::Tensor& weights, const AttentionTile& tile) override {
-    if (!values_.defined()) {
+    if (!own_.has_values) {
       return {};
     }
+    const auto& vectors = own_.shares_layers ? shared_positions(tile, kShawValues) : values_;
     const auto columns = columns_of(tile).expand_as(weights);
     auto sizes = weights.sizes().vec();
-    sizes.back() = values_.size(0);
+    sizes.back() = vectors.size(0);
     const auto sums = at::zeros(sizes, weights.options()).scatter_add(3, columns, weights);
-    return project_features(sums, values_.t().contiguous());
+    return project_features(sums, vectors.t().contiguous());
   }
 
  private:
   at::Tensor columns_of(const AttentionTile& tile) const {
-    return key_distances(tile).clamp(-clip_, clip_) + clip_;
+    return key_distances(tile).clamp(-own_.clip, own_.clip) + own_.clip;
   }
 
-  int64_t clip_;
+  ShawOptions own_;
   double scale_;
-  at::Tensor keys_;    // (2 clip + 1, K)
+  at::Tensor keys_;    // (2 clip + 1, K); undefined if all layers share them
   at::Tensor values_;  // the same
 };
 
@@ -106,18 +146,22 @@ class TransformerXlPositions : public ScoreModifier {
 }  // namespace
 
 PositionMaker read_shaw_position(config::Section& section) {
-  int64_t clip = 16;
-  bool has_values = true;
-  section.read("max_distance", clip,
+  ShawOptions own;
+  section.read("max_distance", own.clip,
                {.help = "Larger distances share the vectors of this one.",
                 .unit = "tokens",
                 .range = config::between(1, 1 << 16)});
-  section.read("on_values", has_values,
+  section.read("on_values", own.has_values,
                {.help = "Vectors of the distance are added to the values as well as to the keys."});
-  return [clip, has_values](const PositionOptions& /*options*/) {
+  section.read("share_layers", own.shares_layers,
+               {.help = "All layers have the same vectors, rather than each its own."});
+  return [own](const PositionOptions& options) {
     Position position;
-    position.modifier = [clip, has_values](const AttentionOptions& options) {
-      return NamedModifier{"shaw", std::make_shared<ShawPositions>(options, clip, has_values)};
+    if (own.shares_layers) {
+      position.shared = std::make_shared<SharedShawVectors>(options, own);
+    }
+    position.modifier = [own](const AttentionOptions& layer) {
+      return NamedModifier{"shaw", std::make_shared<ShawPositions>(layer, own)};
     };
     return std::make_shared<Position>(position);
   };

@@ -6,7 +6,7 @@ namespace weft::nn {
 
 /// Type `shaw`: learned vectors of the distance between query and key, up to a limit, that are
 /// added to the key in the scores and to the value (arXiv:1803.02155). All heads of a layer share
-/// them.
+/// them, or with `share_layers` all layers.
 PositionMaker read_shaw_position(config::Section& section);
 
 /// Type `transformer_xl`: scores (q + u) . k + (q + w) . (W r), where r is the sinusoid of the

@@ -266,12 +266,26 @@ TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
 TEST(ModelDecoder, PositionsBesidesThoseOfTheFamilyCount) {
   const at::NoGradGuard guard;
   for (const auto* family : {"llama", "bart"}) {
-    for (const auto* type : {"alibi", "disentangled"}) {
+    for (const auto* type : {"alibi", "disentangled", "tupe"}) {
       auto options = model_decoder_tiny(family_named(family));
       options.layer_types.positions = position_choices(options);
       options.layer_types.positions.push_back(nn::default_component(nn::position_types(), type));
       expect_same_texts(*make_model(options, 5), prompts());
     }
+  }
+}
+
+/// Each layer of a decoder has the keys of its own mix of the encoder's layers.
+TEST(ModelDecoder, MixesOfLayersCount) {
+  const at::NoGradGuard guard;
+  for (const auto* family : {"bart", "t5", "gpt2"}) {
+    auto options = model_decoder_tiny(family_named(family));
+    options.decoder.layers = options.family->is_encoder_decoder ? 3 : 0;
+    options.layer_types.mix = nn::LayerMixOptions();
+    const auto model = make_model(options, 5);
+    auto& weight = model->named_parameters()["layers.mix.weight"];
+    weight.copy_(at::arange(weight.numel(), at::kFloat).mul(2).cos().mul(3).view_as(weight));
+    expect_same_texts(*model, prompts());
   }
 }
 

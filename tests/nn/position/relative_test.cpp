@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nn/stack.h"
 #include "support/attention.h"
 #include "support/config.h"
 #include "support/context.h"
@@ -135,6 +136,57 @@ TEST(RelativePositions, WithoutParametersAreNone) {
     const auto x = relative_tokens(10);
     const auto context = test::context_of({0, 3, 10});
     EXPECT_TRUE(test::near(layer->forward(x, context), plain->forward(x, context))) << type;
+  }
+}
+
+/// Two layers with the same vectors: a stack that shares them has them once, and their gradient is
+/// the sum over the layers.
+TEST(ShawPositions, MayBeSharedByAllLayers) {
+  const auto stack_with = [](const std::string& share) {
+    auto section =
+        test::section("model.position", {{"max_distance", "3"}, {"share_layers", share}});
+    const auto position = position_types().at("shaw").read(section)(
+        {.dim = kRelativeDim, .heads = kRelativeHeads, .head_dim = kRelativeWidth});
+    const BlockOptions block{
+        .attention = {.dim = kRelativeDim, .heads = kRelativeHeads, .dropout = 0},
+        .feed_forward = {.dim = kRelativeDim, .width = 12},
+        .norm = {.dim = kRelativeDim, .epsilon = 1e-5},
+        .dropout = 0};
+    return Stack(StackOptions{.layers = {block, block}, .positions = {position}});
+  };
+  auto shared = stack_with("true");
+  auto separate = stack_with("false");
+  test::fill_parameters(*shared);
+  const auto name_of = [](const std::string& name) {
+    const auto part = name.find("core.shaw.");
+    return part == std::string::npos ? name : "shared_positions." + name.substr(part + 10);
+  };
+  {
+    const at::NoGradGuard guard;
+    for (auto& parameter : separate->named_parameters()) {
+      parameter.value().copy_(shared->named_parameters()[name_of(parameter.key())]);
+    }
+  }
+  auto context = test::context_of({0, 4, 9});
+  context.is_training = true;
+  const auto x = relative_tokens(9);
+  const auto expected = separate->forward(x, context);
+  const auto slope = at::arange(x.numel(), at::kFloat).cos().view_as(x);
+  (expected * slope).sum().backward();
+  const auto parameters = separate->named_parameters();
+  for (const bool recomputes : {false, true}) {
+    test::clear_gradients(*shared);
+    context.recomputes_layers = recomputes;
+    const auto y = shared->forward(x, context);
+    EXPECT_TRUE(test::near(y, expected, 1e-6));
+    (y * slope).sum().backward();
+    for (const std::string part : {"keys", "values"}) {
+      const auto sum = parameters["0.attention.core.shaw." + part].grad() +
+                       parameters["1.attention.core.shaw." + part].grad();
+      EXPECT_TRUE(
+          test::near(shared->named_parameters()["shared_positions." + part].grad(), sum, 1e-4))
+          << part;
+    }
   }
 }
 

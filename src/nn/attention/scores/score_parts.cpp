@@ -15,6 +15,13 @@ at::Tensor key_distances(const AttentionTile& tile) {
   return at::arange(tile.span.keys, options) - query;
 }
 
+const at::Tensor& shared_positions(const AttentionTile& tile, const std::string& name) {
+  const auto& all = tile.context.position_tensors;
+  const auto found = all.find(name);
+  TORCH_CHECK(found != all.end(), "the positions '", name, "' are those of a stack");
+  return found->second;
+}
+
 at::Tensor project_features(const at::Tensor& x, const at::Tensor& weight) {
   auto sizes = x.sizes().vec();
   sizes.back() = weight.size(0);

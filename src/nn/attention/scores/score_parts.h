@@ -1,11 +1,16 @@
 #pragma once
 
+#include <string>
+
 #include "nn/attention/attention_parts.h"
 
 namespace weft::nn {
 
 /// Position of the key minus that of the query, (L, S) int64.
 at::Tensor key_distances(const AttentionTile& tile);
+
+/// A tensor of ForwardContext::position_tensors. Throws c10::Error outside of a stack that has it.
+const at::Tensor& shared_positions(const AttentionTile& tile, const std::string& name);
 
 /// x W^T over the last dimension: x (G, H, L, K), weight (F, K) -> (G, H, L, F).
 at::Tensor project_features(const at::Tensor& x, const at::Tensor& weight);
