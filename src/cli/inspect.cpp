@@ -113,12 +113,14 @@ void print_parameters(const models::ModelOptions& model) {
 }
 
 /// Prints the generator trained with a discriminator, and the part of it that is not shared.
-void print_generator(const models::ModelOptions& generator) {
+void print_generator(const models::ModelOptions& generator, models::EmbeddingSharing sharing) {
   std::cout << "\nGenerator, ";
   print_model(generator);
   print_inspect_line("own parameters",
-                     str_cat(with_commas(models::count_unshared_parameters(generator)),
-                             "; embeddings are shared with the discriminator"));
+                     str_cat(with_commas(models::count_unshared_parameters(generator, sharing)),
+                             sharing == models::EmbeddingSharing::kShared
+                                 ? "; embeddings are shared with the discriminator"
+                                 : "; the discriminator adds to its word embeddings"));
 }
 
 std::string flops_text(double flops) {
@@ -241,7 +243,7 @@ void inspect_config(const std::string& path,
     print_parameters(run.model);
   }
   if (const auto generator = run.objective->generator_options(run.model)) {
-    print_generator(*generator);
+    print_generator(*generator, run.objective->embedding_sharing());
   }
   if (const auto teacher = run.objective->teacher_options(run.model)) {
     std::cout << "\nTeacher, ";
@@ -321,7 +323,10 @@ void inspect_model(const std::string& path, const InspectOptions& wanted) {
   }
   if (models::head_of(options).detects_replaced_tokens && models::has_generator(directory)) {
     models::load_generator(*loaded.model, directory);
-    print_generator(models::generator_of(*loaded.model)->options());
+    print_generator(models::generator_of(*loaded.model)->options(),
+                    models::has_embedding_delta(directory)
+                        ? models::EmbeddingSharing::kGradientDisentangled
+                        : models::EmbeddingSharing::kShared);
   }
   std::cout << "\n";
   if (is_checkpoint) {

@@ -200,12 +200,16 @@ void save_model(const std::string& directory,
   std::vector<formats::NamedTensor> tensors;
   std::vector<formats::NamedTensor> separate;
   const auto map = weight_map(model.options());
+  const auto value_of = [&](const std::string& name) {
+    return parameter ? parameter(name) : parameters[name];
+  };
   for (const auto& stored : map) {
     const auto type = stored.dtype.value_or(dtype);
     const auto read = [&, type] {
-      const auto whole = stored.dtype ? buffers[stored.parameter]
-                         : parameter  ? parameter(stored.parameter)
-                                      : parameters[stored.parameter];
+      auto whole = stored.dtype ? buffers[stored.parameter] : value_of(stored.parameter);
+      if (const auto base = model.base_of(stored.parameter); !base.empty()) {
+        whole = whole + value_of(base);
+      }
       kept = to_dtype(to_file_layout(rows_of(whole, stored), stored), type);
       return view_of(kept).bytes;
     };

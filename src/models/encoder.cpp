@@ -96,17 +96,29 @@ Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::Sta
   register_head();
 }
 
-Encoder& Encoder::add_generator(const ModelOptions& options) {
+Encoder& Encoder::add_generator(const ModelOptions& options, EmbeddingSharing sharing) {
   TORCH_CHECK(embedding_width(options) == embedding_width(options_) &&
                   options.vocabulary == options_.vocabulary && options.length == options_.length &&
                   options.type_vocab_size == options_.type_vocab_size,
               "a generator shares its discriminator's embeddings, but their shapes differ");
-  return *register_module(kGenerator, make_generator(options, embeddings_));
+  const bool is_shared = sharing == EmbeddingSharing::kShared;
+  const auto generator = register_module(
+      kGenerator, make_generator(options, is_shared ? embeddings_ : nn::Embeddings(nullptr)));
+  if (!is_shared) {
+    embeddings_->add_words_to(generator->embeddings_->words());
+  }
+  return *generator;
 }
 
 std::shared_ptr<Encoder> Encoder::make_generator(const ModelOptions& options,
                                                  const nn::Embeddings& embeddings) const {
   return std::make_shared<Encoder>(options, embeddings);
+}
+
+std::string Encoder::base_of(const std::string& parameter) const {
+  return embeddings_->has_base() && parameter == kWordEmbeddings
+             ? str_cat(kGeneratorPrefix, kWordEmbeddings)
+             : "";
 }
 
 void Encoder::register_head() {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include "models/config/embedding_sharing.h"
 #include "models/early_exit.h"
 #include "models/heads.h"
 #include "models/model.h"
@@ -19,10 +22,12 @@ class Encoder : public Model {
   /// Parameters are allocated but not initialised. `embeddings`: shared with another encoder.
   explicit Encoder(const ModelOptions& options, nn::Embeddings embeddings = nullptr);
 
-  /// Adds an encoder that shares its embeddings, as submodule `generator` (models/generator.h).
-  Encoder& add_generator(const ModelOptions& options);
+  /// Adds an encoder as submodule `generator` (models/generator.h), with the same embeddings or
+  /// those that the word embeddings are then added to.
+  Encoder& add_generator(const ModelOptions& options, EmbeddingSharing sharing);
 
   const ModelOptions& options() const override { return options_; }
+  std::string base_of(const std::string& parameter) const override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   at::Tensor selected_hidden_states(const TextInput& input,
                                     const nn::ForwardContext& context,

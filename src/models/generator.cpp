@@ -5,11 +5,14 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/file.h"
 #include "base/random.h"
 #include "base/string_util.h"
+#include "formats/safetensors.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/encoder.h"
+#include "models/weights/tensors.h"
 
 namespace weft::models {
 
@@ -25,16 +28,46 @@ Encoder& encoder_of(Model& discriminator) {
   return *encoder;
 }
 
-/// Adds a generator to the discriminator, with another's weights except for the shared embeddings.
-void attach_generator(Model& discriminator, const Model& generator) {
+constexpr auto kDeltaFile = "/embedding_delta.safetensors";
+constexpr auto kDeltaTensor = "word";
+
+/// Adds a generator to the discriminator, with another's weights except for the embeddings, which
+/// are the discriminator's.
+void attach_generator(Model& discriminator, const Model& generator, EmbeddingSharing sharing) {
   const at::NoGradGuard guard;
   const auto from = generator.named_parameters();
-  auto to = encoder_of(discriminator).add_generator(generator.options()).named_parameters();
+  const auto ours = discriminator.named_parameters();
+  auto to =
+      encoder_of(discriminator).add_generator(generator.options(), sharing).named_parameters();
   for (auto& parameter : to) {
     if (!is_shared_embedding(parameter.key())) {
       parameter.value().copy_(from[parameter.key()]);
+    } else if (sharing == EmbeddingSharing::kGradientDisentangled) {
+      parameter.value().copy_(ours[parameter.key()]);
     }
   }
+  if (sharing == EmbeddingSharing::kGradientDisentangled) {
+    auto delta = ours[kWordEmbeddings];
+    delta.zero_();
+  }
+}
+
+/// The same with all of the other's weights, and the difference of the word embeddings in `path`.
+void attach_disentangled(Model& discriminator, const Model& generator, const std::string& path) {
+  const at::NoGradGuard guard;
+  attach_generator(discriminator, generator, EmbeddingSharing::kGradientDisentangled);
+  auto to = generator_of(discriminator)->named_parameters();
+  for (const auto& parameter : generator.named_parameters()) {
+    to[parameter.key()].copy_(parameter.value());
+  }
+  auto delta = discriminator.named_parameters()[kWordEmbeddings];
+  const formats::SafetensorsFile file(path);
+  const auto& stored = file.at(kDeltaTensor);
+  if (stored.shape != delta.sizes().vec()) {
+    throw UserError(str_cat(path, ": ", kDeltaTensor, ": found ", shape_text(stored.shape),
+                            ", must be ", shape_text(delta.sizes().vec())));
+  }
+  delta.copy_(tensor_of(stored));
 }
 
 /// Throws UserError where a size that both must share differs.
@@ -73,10 +106,10 @@ bool is_shared_embedding(const std::string& parameter) {
   return parameter.starts_with("embeddings.");
 }
 
-int64_t count_unshared_parameters(const ModelOptions& generator) {
+int64_t count_unshared_parameters(const ModelOptions& generator, EmbeddingSharing sharing) {
   int64_t own = 0;
   for (const auto& tensor : weight_map(generator)) {
-    if (!is_shared_embedding(tensor.parameter)) {
+    if (sharing != EmbeddingSharing::kShared || !is_shared_embedding(tensor.parameter)) {
       own += tensor.elements();
     }
   }
@@ -87,8 +120,12 @@ Model* generator_of(const Model& model) {
   return dynamic_cast<Model*>(find_module(model, kGenerator));
 }
 
-void make_generator(Model& discriminator, const ModelOptions& options, uint64_t seed) {
-  attach_generator(discriminator, *make_model(options, hash_combine(seed, kGeneratorStream)));
+void make_generator(Model& discriminator,
+                    const ModelOptions& options,
+                    uint64_t seed,
+                    EmbeddingSharing sharing) {
+  attach_generator(discriminator, *make_model(options, hash_combine(seed, kGeneratorStream)),
+                   sharing);
 }
 
 std::string generator_directory(const std::string& directory) {
@@ -100,13 +137,25 @@ bool has_generator(const std::string& directory) {
   return std::filesystem::exists(generator_directory(directory) + "/config.json", ignored);
 }
 
-void load_generator(Model& discriminator, const std::string& directory) {
+bool has_embedding_delta(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::exists(generator_directory(directory) + kDeltaFile, ignored);
+}
+
+void load_generator(Model& discriminator, const std::string& directory, EmbeddingSharing sharing) {
   const auto below = generator_directory(directory);
   if (!has_generator(directory)) {
     throw UserError(
         str_cat(below, ": model directory not found, must be the discriminator's generator"));
   }
   const auto loaded = load_model(below, options_in(below, discriminator.options()), 0);
+  if (!loaded.missing_keys.empty()) {
+    throw UserError(str_cat(below, ": missing keys: ", join(loaded.missing_keys)));
+  }
+  if (has_embedding_delta(directory)) {
+    attach_disentangled(discriminator, *loaded.model, below + kDeltaFile);
+    return;
+  }
   const auto ours = discriminator.named_parameters();
   for (const auto& parameter : loaded.model->named_parameters()) {
     if (is_shared_embedding(parameter.key()) && !parameter.value().equal(ours[parameter.key()])) {
@@ -114,10 +163,7 @@ void load_generator(Model& discriminator, const std::string& directory) {
                               ": both must have the same tokenizer"));
     }
   }
-  if (!loaded.missing_keys.empty()) {
-    throw UserError(str_cat(below, ": missing keys: ", join(loaded.missing_keys)));
-  }
-  attach_generator(discriminator, *loaded.model);
+  attach_generator(discriminator, *loaded.model, sharing);
 }
 
 void save_generator(const std::string& directory,
@@ -134,6 +180,13 @@ void save_generator(const std::string& directory,
     return parameter(str_cat(kGeneratorPrefix, name));
   };
   save_model(below, *generator, dtype, parameter ? ours : ParameterSource());
+  if (!discriminator.base_of(kWordEmbeddings).empty()) {
+    const auto delta = to_dtype(
+        parameter ? parameter(kWordEmbeddings) : discriminator.named_parameters()[kWordEmbeddings],
+        dtype);
+    formats::write_safetensors(below + kDeltaFile, {{kDeltaTensor, view_of(delta)}},
+                               {{"format", "pt"}}, FileWriter::Mode::kPlain);
+  }
 }
 
 }  // namespace weft::models

@@ -69,11 +69,14 @@ class Model : public torch::nn::Module {
   /// Called when stored buffers were read. Throws UserError if they contradict each other.
   virtual void finish_loading();
 
+  /// The parameter that is added to this one where it is stored and read; empty: none.
+  virtual std::string base_of(const std::string& /*parameter*/) const { return ""; }
+
   /// The device of the parameters.
   at::Device device() const;
 
-  /// Encoder states (M, D) that the decoder reads from `context.encoder_states`. `context`: that of
-  /// the source, with its layout and row counts. Families without such an encoder throw.
+  /// nn::EncoderStates::states that the decoder reads from `context.encoder_states`. `context`:
+  /// that of the source, with its layout and row counts. Families without such an encoder throw.
   virtual at::Tensor encode(const SourceInput& source, const nn::ForwardContext& context);
 
   /// Last hidden states (N, D); for an encoder-decoder the decoder's, with context.encoder_states

@@ -16,6 +16,7 @@
 #include "data/label_form.h"
 #include "data/split_rows.h"
 #include "data/tokenizer_options.h"
+#include "models/config/embedding_sharing.h"
 #include "models/config/options.h"
 #include "models/model.h"
 #include "objectives/data/datasets.h"
@@ -69,10 +70,14 @@ class Objective {
       const models::ModelOptions& /*model*/) const {
     return std::nullopt;
   }
-  /// A generator that is trained beside the model and shares its embeddings; nullopt: none.
+  /// A generator that is trained beside the model; nullopt: none.
   virtual std::optional<models::ModelOptions> generator_options(
       const models::ModelOptions& /*model*/) const {
     return std::nullopt;
+  }
+  /// Of the model and its generator.
+  virtual models::EmbeddingSharing embedding_sharing() const {
+    return models::EmbeddingSharing::kShared;
   }
   /// A teacher that is only used for inference, with the model's head; nullopt: none. Throws
   /// UserError if its directory cannot be read.

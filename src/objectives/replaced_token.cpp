@@ -254,6 +254,9 @@ class ReplacedTokenObjective : public Objective {
       const models::ModelOptions& model) const override {
     return objectives::generator_options(options_.generator, model);
   }
+  models::EmbeddingSharing embedding_sharing() const override {
+    return options_.generator.sharing.value_or(models::EmbeddingSharing::kShared);
+  }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
     return {.reads_raw_text = true};
   }

@@ -53,6 +53,18 @@ GeneratorOptions read_generator(config::Section section) {
   read_size(section, "layers", options.layers,
             "Number of generator layers. null: same as the discriminator; half of it where "
             "the generator cannot be narrower.");
+  using models::EmbeddingSharing;
+  auto sharing = EmbeddingSharing::kShared;
+  section.read_choice("embedding_sharing", sharing,
+                      {{"shared", EmbeddingSharing::kShared},
+                       {"gradient_disentangled", EmbeddingSharing::kGradientDisentangled}},
+                      {.help = "shared: generator and discriminator have the same embeddings. "
+                               "gradient_disentangled: the discriminator adds a table of its own "
+                               "to the generator's word embeddings, which it does not train "
+                               "(DeBERTa-v3, arXiv:2111.09543)."});
+  if (section.has("embedding_sharing")) {
+    options.sharing = sharing;
+  }
   section.reject_unread();
   return options;
 }
@@ -131,6 +143,15 @@ void match_stored_generator(const config::Section& section,
   };
   if (generator.size_ratio) {
     section.report("generator", "size_ratio: init_from brings its own generator: omit it");
+  }
+  if (models::has_embedding_delta(directory)) {
+    constexpr auto kFound = models::EmbeddingSharing::kGradientDisentangled;
+    if (generator.sharing.value_or(kFound) != kFound) {
+      section.report("generator",
+                     "embedding_sharing: shared, but that of init_from has "
+                     "gradient_disentangled: omit it");
+    }
+    generator.sharing = kFound;
   }
   match("dim", generator.dim, stored.dim);
   match("heads", generator.heads, stored.heads);

@@ -6,6 +6,7 @@
 
 #include "config/section.h"
 #include "data/datasets/masking.h"
+#include "models/config/embedding_sharing.h"
 #include "models/config/options.h"
 #include "objectives/incompatibility.h"
 
@@ -19,6 +20,7 @@ struct GeneratorOptions {
   std::optional<int64_t> heads = {};
   std::optional<int64_t> width = {};
   std::optional<int64_t> layers = {};
+  std::optional<models::EmbeddingSharing> sharing = {};  // nullopt: kShared
 };
 
 struct ReplacedTokenOptions {
@@ -30,7 +32,7 @@ struct ReplacedTokenOptions {
 /// Throws config::Error.
 ReplacedTokenOptions read_replaced_token_options(config::Section& section);
 
-/// The generator of a discriminator, whose embeddings it shares.
+/// The generator of a discriminator, with embeddings of the same shape.
 models::ModelOptions generator_options(const GeneratorOptions& wanted,
                                        const models::ModelOptions& discriminator);
 

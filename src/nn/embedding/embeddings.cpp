@@ -41,12 +41,15 @@ at::Tensor EmbeddingsImpl::sum(const at::Tensor& ids,
   const bool has_types = segment_ && segments.defined();
   const auto segment = has_types ? segment_->weight() : at::Tensor();
   const auto types = has_types ? segments : at::Tensor();
-  if (options_.scale == 1 && options_.padding_id < 0 && positions.size() <= 1) {
+  if (!base_ && options_.scale == 1 && options_.padding_id < 0 && positions.size() <= 1) {
     const auto position = positions.empty() ? PositionRows() : positions.front();
     return kernels::embedding_sum(word_->weight(), ids, position.table, position.rows, segment,
                                   types);
   }
   auto sum = kernels::embedding_sum(word_->weight(), ids, {}, {}, {}, {});
+  if (base_) {
+    sum = sum + kernels::embedding_sum(base_->weight().detach(), ids, {}, {}, {}, {});
+  }
   if (options_.padding_id >= 0) {
     sum = at::where(ids.eq(options_.padding_id).unsqueeze(1), sum.detach(), sum);
   }

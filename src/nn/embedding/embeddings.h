@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -50,6 +51,11 @@ class EmbeddingsImpl : public torch::nn::Module {
   /// ids (N); types (N), or undefined -> (N, D)
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& types, const ForwardContext& context);
 
+  /// From now on the word embeddings are what is added to those of this table of another module,
+  /// which get no gradient (arXiv:2111.09543, section 3.3).
+  void add_words_to(EmbeddingTable base) { base_ = std::move(base); }
+  bool has_base() const { return !base_.is_empty(); }
+
   const EmbeddingTable& words() const { return word_; }
   const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
 
@@ -62,6 +68,7 @@ class EmbeddingsImpl : public torch::nn::Module {
 
   EmbeddingsOptions options_;
   EmbeddingTable word_{nullptr};
+  EmbeddingTable base_{nullptr};  // null: none
   std::vector<std::shared_ptr<PositionEmbedding>> positions_;
   std::vector<std::shared_ptr<EmbeddingTransform>> transforms_;
   EmbeddingTable segment_{nullptr};  // null without segments

@@ -280,7 +280,7 @@ DirectoryEvaluation run_evaluation_on_directory(const std::string& model,
     throw UserError(str_cat(directory, ": missing keys: ", join(loaded.missing_keys)));
   }
   if (objective->generator_options(options)) {
-    models::load_generator(*loaded.model, directory);
+    models::load_generator(*loaded.model, directory, objective->embedding_sharing());
   }
   models::prepare_for_inference(*loaded.model, settings.inference);
   result.model = loaded.model;

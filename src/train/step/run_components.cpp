@@ -136,9 +136,10 @@ void prepare_generator(const RunConfig& config,
                                             : std::string();
   const bool is_stored = checkpoint || (config.init_from && models::has_generator(directory));
   if (is_stored) {
-    models::load_generator(model, directory);
+    models::load_generator(model, directory, config.objective->embedding_sharing());
   } else {
-    models::make_generator(model, *wanted, static_cast<uint64_t>(config.run.seed));
+    models::make_generator(model, *wanted, static_cast<uint64_t>(config.run.seed),
+                           config.objective->embedding_sharing());
   }
   const auto& shape = models::generator_of(model)->options();
   log::info(str_cat("[model] generator of ", shape.layers, " x ", shape.dim, ", ", shape.heads,
@@ -260,7 +261,8 @@ std::shared_ptr<models::Model> make_untrained_model(const RunConfig& config) {
                            .unexpected_keys = {},
                            .loaded_tensors = {}};
   if (const auto generator = config.objective->generator_options(config.model)) {
-    models::make_generator(*made.model, *generator, static_cast<uint64_t>(config.run.seed));
+    models::make_generator(*made.model, *generator, static_cast<uint64_t>(config.run.seed),
+                           config.objective->embedding_sharing());
   }
   prepare_lora(config, made, std::nullopt);
   freeze(*made.model, config.train.freeze);
