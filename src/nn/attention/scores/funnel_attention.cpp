@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "kernels/linear/linear.h"
+#include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/scores/score_parts.h"
@@ -34,10 +35,10 @@ class FunnelScores : public ScoreModifier {
 
   /// Called around a pass. All tiles use one view of each parameter, so that its gradients are
   /// added up in the same order with and without recomputation.
-  void begin_pass() {
+  void begin_pass(const ForwardContext& context) {
     used_ = {.content_bias = content_bias_.view_as(content_bias_),
              .position_bias = position_bias_.view_as(position_bias_),
-             .projection = projection_.view_as(projection_),
+             .distances = distance_vectors(context),
              .type_bias = type_bias_.view_as(type_bias_),
              .types = types_.view_as(types_)};
   }
@@ -63,22 +64,38 @@ class FunnelScores : public ScoreModifier {
     return behind(tile.span.queries).unsqueeze(1) * behind(tile.span.keys);
   }
 
+  /// Keys from one query to the next: 2 if queries are pooled.
+  static int64_t step_of(const ForwardContext& context) {
+    const auto* source = context.encoder_states;
+    return source != nullptr ? context.stride / source->stride : 1;
+  }
+
+  /// Projected vectors of all distances between queries and keys of a pass, from the largest on,
+  /// in steps of a key: (R, H K).
+  at::Tensor distance_vectors(const ForwardContext& context) const {
+    const auto* source = context.encoder_states;
+    const auto keys = (source != nullptr ? source->layout : context.layout).max_length;
+    const auto step = step_of(context);
+    const auto first = step * (std::max<int64_t>(context.layout.max_length, 1) - 1);
+    const auto shift = separate_cls_ ? step - 1 : 0;  // the second query is at the second key
+    const auto type = kernels::accumulate_type(projection_);
+    const auto distances =
+        (first - shift - at::arange(first + keys, projection_.options().dtype(at::kDouble))) *
+        static_cast<double>(context.stride / step);
+    return kernels::linear(sinusoids_of(distances).to(type), projection_.to(type).t().contiguous(),
+                           {});
+  }
+
   /// (G, H, L, S), from the products with the vectors of all distances that occur.
   at::Tensor position_scores(const at::Tensor& query, const AttentionTile& tile) const {
-    const auto* source = tile.context.encoder_states;
-    const auto key_stride = source != nullptr ? source->stride : tile.context.stride;
-    const auto step = tile.context.stride / key_stride;  // keys from one query to the next
+    const auto step = step_of(tile.context);
     const auto rows = tile.span.queries;
     const auto keys = tile.span.keys;
     const auto first = step * (rows - 1);  // column of key 0 for the last query is 0
     const auto columns = first + keys;
-    const auto shift = separate_cls_ ? step - 1 : 0;  // the second query is at the second key
-    const auto distances =
-        (first - shift - at::arange(columns, query.options().dtype(at::kDouble))) *
-        static_cast<double>(key_stride);
+    const auto most = step * (tile.context.layout.max_length - 1);
     const auto vectors =
-        kernels::linear(sinusoids_of(distances).to(query.scalar_type()),
-                        used_.projection.to(query.scalar_type()).t().contiguous(), {});  // (R, H K)
+        used_.distances.narrow(0, most - first, columns).to(query.scalar_type());      // (R, H K)
     const auto table = vectors.view({columns, query.size(1), -1}).permute({1, 2, 0});  // (H, K, R)
     const auto products =
         kernels::batched_product(query + repeat_for_rows(used_.position_bias, query), table)
@@ -139,7 +156,7 @@ class FunnelScores : public ScoreModifier {
   static constexpr int64_t kClsType = 2;  // the same as all others
 
   struct Parameters {
-    at::Tensor content_bias, position_bias, projection, type_bias, types;
+    at::Tensor content_bias, position_bias, distances, type_bias, types;
   };
 
   bool separate_cls_;
@@ -170,7 +187,7 @@ class FunnelAttention : public Attention {
     TORCH_CHECK(context.decoding_state == nullptr, "pooling attention cannot continue a text");
     const auto query = query_->forward(x, context);
     const auto key_value = key_value_->forward(source_of(x, context), context);
-    scores_->begin_pass();
+    scores_->begin_pass(context);
     const auto mixed = core_->forward(input_of(query, key_value, context), context);
     scores_->end_pass();
     return output_->forward(mixed, context);
@@ -179,7 +196,7 @@ class FunnelAttention : public Attention {
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
     const auto query = query_->forward(x, context).to(at::kFloat);
     const auto key_value = key_value_->forward(source_of(x, context), context).to(at::kFloat);
-    scores_->begin_pass();
+    scores_->begin_pass(context);
     const auto weights = core_->weights(input_of(query, key_value, context), context);
     scores_->end_pass();
     return weights;
