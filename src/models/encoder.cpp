@@ -142,6 +142,9 @@ void Encoder::register_head() {
         "pooling", pooling->make({.dim = states_dim(options_), .heads = options_.heads}));
   }
   if (head.classifies_sequences && options_.early_exit) {
+    if (layers_->has_span_nodes()) {
+      throw config::Error("model.early_exit: is not possible with attention of type binary_tree");
+    }
     early_exits_ = register_module("early_exits", EarlyExits(options_));
   }
   if (head.predicts_next_sentence) {

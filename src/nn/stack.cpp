@@ -11,8 +11,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/random.h"
+#include "config/section.h"
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
+#include "nn/attention/tree/span_nodes.h"
 #include "nn/auxiliary_losses.h"
 #include "nn/block_context.h"
 #include "nn/block_hook.h"
@@ -211,6 +213,10 @@ StackImpl::StackImpl(const StackOptions& options)
     }
     shifts_.push_back(static_cast<int64_t>(layer - first_layers[block]));
   }
+  has_span_nodes_ = use_span_nodes(blocks_);
+  if (has_span_nodes_ && options.halting) {
+    throw config::Error("model.halting: is not possible with attention of type binary_tree");
+  }
   for (const auto& position : options.positions) {
     if (position->bias != nullptr) {
       biases_.push_back(register_module(numbered("relative_bias", biases_.size()), position->bias));
@@ -351,7 +357,15 @@ at::Tensor StackImpl::forward_mix(const at::Tensor& x,
   return mix_->forward(states, shared);
 }
 
-at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) {
+at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& context) {
+  if (!has_span_nodes_) {
+    return forward_rows(x, context);
+  }
+  const auto nodes = add_span_nodes(x, context);
+  return forward_rows(nodes.rows, nodes.context).index_select(0, nodes.tokens);
+}
+
+at::Tensor StackImpl::forward_rows(const at::Tensor& x, const ForwardContext& given) {
   const auto shared = begin(x, given);
   if (mix_) {
     return forward_mix(x, shared, nullptr);
@@ -364,7 +378,7 @@ at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& given) 
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
                                        const ForwardContext& given,
                                        const RowSelection& selection) {
-  if (blocks_.empty() || halting_ || selection.index.size(0) == 0) {
+  if (blocks_.empty() || halting_ || has_span_nodes_ || selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
   const auto context = begin(x, given);

@@ -64,6 +64,10 @@ class StackImpl : public torch::nn::Module {
   /// The norm behind the last layer, if there is one.
   at::Tensor final_norm(const at::Tensor& stream) const;
 
+  /// Whether the rows between the layers are more than the tokens, so that only forward() and
+  /// forward_selected() can be called.
+  bool has_span_nodes() const { return has_span_nodes_; }
+
   /// Only the selected rows of forward(); the last block skips the others. (N, D) -> (M, D)
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
@@ -74,6 +78,8 @@ class StackImpl : public torch::nn::Module {
   /// The input of the first layer, and the states behind the last.
   at::Tensor opened(const at::Tensor& x) const;
   at::Tensor closed(const at::Tensor& states, at::ScalarType type) const;
+  /// The parts of forward() behind the rows of spans.
+  at::Tensor forward_rows(const at::Tensor& x, const ForwardContext& context);
   /// Mix of the states of all layers: (N, D) -> (N, K D), or the selected rows.
   at::Tensor forward_mix(const at::Tensor& x,
                          const ForwardContext& shared,
@@ -95,6 +101,7 @@ class StackImpl : public torch::nn::Module {
   bool has_dropout_;
   std::optional<StreamMerge> reversible_;
   bool has_encoder_mix_;
+  bool has_span_nodes_ = false;  // between the layers (nn/attention/tree/span_nodes.h)
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
   std::vector<std::shared_ptr<SharedPositions>> shared_positions_;

@@ -129,6 +129,9 @@ const AttentionModel kModels[] = {
     {"reversible_encoder",
      "type: bert, layers: 2, attention: {heads: 2}, residual: {type: reversible}, norm: {place: "
      "pre}"},
+    {"binary_tree",
+     "type: bert, layers: 2, attention: [{heads: 2, type: binary_tree, neighbours: 2}, {type: "
+     "binary_tree, relative: false}]"},
     {"mix_of_layers",
      "type: bert, layers: 2, attention: {heads: 2}, norm: {place: pre}, mix: {type: transparent}"},
     {"causal_mix_of_layers",

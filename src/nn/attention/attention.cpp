@@ -28,6 +28,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"big_bird", read_sparse_attention<read_big_bird_pattern>},
           {"hybrid", read_hybrid_attention},
           {"longformer", read_longformer_attention},
+          {"binary_tree", read_binary_tree_attention},
           {"talking_heads", read_talking_heads_attention},
           {"gaussian", read_gaussian_attention},
           {.name = "realformer", .read = read_realformer_attention, .reads_layer_before = true},

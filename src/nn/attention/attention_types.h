@@ -42,6 +42,8 @@ AttentionMaker read_induced_attention(config::Section& section);
 AttentionMaker read_clustered_attention(config::Section& section);
 /// attention over one part of the features, a convolution over the other (arXiv:2004.11886)
 AttentionMaker read_lite_transformer_attention(config::Section& section);
+/// spans of tokens that grow with their distance, nodes of a binary tree (arXiv:1911.04070)
+AttentionMaker read_binary_tree_attention(config::Section& section);
 /// several patterns, in all heads or in turn
 AttentionMaker read_hybrid_attention(config::Section& section);
 
