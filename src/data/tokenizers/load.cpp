@@ -91,8 +91,7 @@ TokenizerParts read_vocab_txt(const Source& source) {
   const auto model_config = read_json_object(source.directory + "/config.json");
   const bool is_funnel = tokenizer_class(parts.config, model_config) == "FunnelTokenizer";
   parts.document["model"] = word_piece_model(
-      vocabulary,
-      special_token(parts.config, "unk_token").value_or(is_funnel ? "<unk>" : "[UNK]"));
+      vocabulary, special_token(parts.config, "unk_token").value_or(is_funnel ? "<unk>" : "[UNK]"));
   if (!parts.config.contains("tokenizer_class")) {
     parts.config["tokenizer_class"] = is_funnel ? "FunnelTokenizer" : "BertTokenizer";
   }

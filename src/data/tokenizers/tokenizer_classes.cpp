@@ -45,8 +45,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAliases 
 constexpr std::array<std::string_view, 2> kUnmodifiedFamilies = {"modernbert",
                                                                  "modernbert-decoder"};
 
-/// What BERT's class and Funnel's build around the vocabulary, except the template.
-void convert_to_word_pieces(TokenizerParts& parts) {
+void convert_to_word_pieces(TokenizerParts& parts, decltype(bert_template)& make_template) {
   const JsonFields config(parts.config, parts.location);
   parts.document["normalizer"] =
       bert_normalizer({.lowercase = config.boolean("do_lower_case", true),
@@ -55,6 +54,8 @@ void convert_to_word_pieces(TokenizerParts& parts) {
   parts.document["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
   parts.document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   add_configured_tokens(parts);
+  parts.document["post_processor"] =
+      make_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
 }
 
 void convert_to_bert(TokenizerParts& parts) {
@@ -63,9 +64,7 @@ void convert_to_bert(TokenizerParts& parts) {
                                     {"pad_token", "[PAD]"},
                                     {"cls_token", "[CLS]"},
                                     {"mask_token", "[MASK]"}});
-  convert_to_word_pieces(parts);
-  parts.document["post_processor"] =
-      bert_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
+  convert_to_word_pieces(parts, bert_template);
 }
 
 void convert_to_funnel(TokenizerParts& parts) {
@@ -76,9 +75,7 @@ void convert_to_funnel(TokenizerParts& parts) {
                                     {"mask_token", "<mask>"},
                                     {"bos_token", "<s>"},
                                     {"eos_token", "</s>"}});
-  convert_to_word_pieces(parts);
-  parts.document["post_processor"] =
-      funnel_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
+  convert_to_word_pieces(parts, funnel_template);
 }
 
 void convert_to_byte_level(TokenizerParts& parts) {
@@ -391,15 +388,12 @@ void convert_to_fairseq_ids(Json& document, const std::vector<std::string>& last
 }
 
 void apply_tokenizer_class(TokenizerParts& parts, const std::string& name) {
-  for (const auto& result : kClasses) {
-    if (result.name == name && has_model_for(parts.document, result)) {
-      add_listed_tokens(parts, true);
-      result.convert(parts);
-      return;
-    }
-  }
-  add_listed_tokens(parts, false);
-  add_configured_tokens(parts);
+  const auto* const found = std::ranges::find_if(kClasses, [&](const TokenizerClass& each) {
+    return each.name == name && has_model_for(parts.document, each);
+  });
+  const bool is_known = found != kClasses.end();
+  add_listed_tokens(parts, is_known);
+  is_known ? found->convert(parts) : add_configured_tokens(parts);
 }
 
 }  // namespace weft::data

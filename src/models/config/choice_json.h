@@ -13,10 +13,11 @@
 /// Enums in config.json, by the words of a config.
 namespace weft::models {
 
+/// Empty if the value has no word.
 template <class Enum>
 std::string choice_word(const config::Choices<Enum>& choices, Enum value) {
-  return std::string(
-      std::ranges::find(choices, value, &std::pair<std::string_view, Enum>::second)->first);
+  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, Enum>::second);
+  return found == choices.end() ? "" : std::string(found->first);
 }
 
 /// An absent key leaves the value. Throws formats::Error for an unknown word.

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/string_util.h"
+#include "models/config/choice_json.h"
 #include "models/config/family_definition.h"
 #include "models/config/halting_keys.h"
 #include "models/config/layer_mix_keys.h"
@@ -26,12 +27,6 @@ config::Choices<Enum> those_of(const config::Choices<Enum>& all, const std::vect
     return std::find(kept.begin(), kept.end(), choice.second) != kept.end();
   });
   return result;
-}
-
-template <class Enum>
-std::string shown_choice(const config::Choices<Enum>& choices, Enum value) {
-  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, Enum>::second);
-  return found == choices.end() ? "" : std::string(found->first);
 }
 
 /// Reads the keys of one family into its options.
@@ -391,8 +386,8 @@ void read_shared_model_keys(Section& section,
   Reader(options, base, keys)(section);
 }
 
-std::string shown_option(kernels::Activation value) { return shown_choice(activations(), value); }
-std::string shown_option(NormPlacement value) { return shown_choice(norm_placements(), value); }
+std::string shown_option(kernels::Activation value) { return choice_word(activations(), value); }
+std::string shown_option(NormPlacement value) { return choice_word(norm_placements(), value); }
 
 void require_unchanged(const Section& section, std::string_view key, bool is_same) {
   if (!is_same) {
