@@ -27,10 +27,10 @@ class FunnelEncoder : public Encoder {
  private:
   /// Rows that a pass has computed.
   struct Pass {
-    nn::ForwardContext tokens;   // context of the rows of all tokens
-    nn::ForwardContext context;  // context of `rows`
-    at::Tensor rows;             // behind the last layer, (M, D)
-    at::Tensor first;            // behind the layers of the first block, (N, D)
+    nn::ForwardContext tokens = {};   // context of the rows of all tokens
+    nn::ForwardContext context = {};  // context of `rows`
+    at::Tensor rows = {};             // behind the last layer, (M, D)
+    at::Tensor first = {};            // behind the layers of the first block, (N, D)
   };
 
   std::shared_ptr<Encoder> make_generator(const ModelOptions& options,

@@ -78,21 +78,21 @@ class ShortlistOutputs : public testing::Test {
 
 /// Two sequences that visit seen and unseen histories, one of them with two texts.
 const std::vector<int64_t> kIds = {kBegin, kA, kB, kA, kC, kC, kBegin, kB, kB, kB, kA};
-const std::vector<int64_t> kOffsets = {0, 9, 11};
+const std::vector<int64_t> kShortlistOffsets = {0, 9, 11};
 
 nn::TokenStates toy_rows(nn::OutputLayer& layer, bool requires_grad = false) {
   const auto count = static_cast<int64_t>(kIds.size());
   return {(at::arange(count * kFeatures, at::kFloat).view({count, kFeatures}) * 1.3)
               .sin()
               .set_requires_grad(requires_grad),
-          layer.histories(at::tensor(kIds, at::kLong), test::context_of(kOffsets))};
+          layer.histories(at::tensor(kIds, at::kLong), test::context_of(kShortlistOffsets))};
 }
 
 /// ln P of the n-gram model alone, (N, V).
 at::Tensor ngram_alone(const std::string& directory) {
   const auto model = load_model(directory, read_model_config(directory), 1).model;
   return model->lm_logits(
-      model->hidden({.ids = at::tensor(kIds, at::kLong)}, test::context_of(kOffsets)));
+      model->hidden({.ids = at::tensor(kIds, at::kLong)}, test::context_of(kShortlistOffsets)));
 }
 
 TEST_F(ShortlistOutputs, SumTheShortlistAfterEveryHistoryForAllSmoothingMethods) {

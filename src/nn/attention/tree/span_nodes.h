@@ -24,9 +24,9 @@ bool use_span_nodes(const std::vector<std::shared_ptr<Block>>& blocks);
 
 /// The rows of all nodes, and the context of these rows.
 struct SpanRows {
-  at::Tensor rows;    // (T, D)
-  at::Tensor tokens;  // (N) int64, the rows that are tokens
-  ForwardContext context;
+  at::Tensor rows = {};    // (T, D)
+  at::Tensor tokens = {};  // (N) int64, the rows that are tokens
+  ForwardContext context = {};
 };
 SpanRows add_span_nodes(const at::Tensor& x, const ForwardContext& context);
 
