@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "models/config/config_json.h"
@@ -81,6 +82,20 @@ FoundHead find_head(const SafetensorsShards& files, const ModelOptions& options)
   return found;
 }
 
+/// The first head without tensors of its own for which the files have all of the backbone.
+std::optional<Head> find_bare_head(const SafetensorsShards& files, ModelOptions options) {
+  for (const auto& named : heads_of(options.family)) {
+    options.head = named.head;
+    const auto has = [&](const StoredTensor& tensor) {
+      return find(files, tensor, options) != nullptr;
+    };
+    if (head_of(options).is_bare && std::ranges::all_of(weight_map(options), has)) {
+      return named.head;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The head with the most tensors: its tensors may include all of another head.
 void infer_head(Json& json, const std::string& directory, const SafetensorsShards& files) {
   json.erase("architectures");
@@ -91,6 +106,12 @@ void infer_head(Json& json, const std::string& directory, const SafetensorsShard
     const auto found = head_of(options).is_bare ? FoundHead() : find_head(files, options);
     if (found.tensors > best.tensors) {
       best = found;
+      json["architectures"] = Json::array({architecture_of(options)});
+    }
+  }
+  if (best.tensors == 0) {
+    if (const auto bare = find_bare_head(files, options)) {
+      options.head = *bare;
       json["architectures"] = Json::array({architecture_of(options)});
     }
   }

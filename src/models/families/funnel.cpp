@@ -112,6 +112,8 @@ void read_funnel_keys(Section& section, ModelOptions& options, const ModelOption
   refuse("position", !types.positions.empty(), "its attention has positions");
   refuse("halting", types.halting.has_value(), "its layers shorten the texts");
   refuse("sharing", types.sharing.has_value(), "block_repeats shares layers");
+  refuse("mix", types.mix.has_value(), "its layers have states of different lengths");
+  refuse("residual.type", types.reversible.has_value(), "pooled rows cannot be recovered");
   if (options.dim % 2 != 0) {
     section.report("dim", str_cat(options.dim, " is odd, its sinusoids need an even width"));
   }

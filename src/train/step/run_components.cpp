@@ -197,6 +197,17 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
   log::set_progress_line("");
 }
 
+/// Whether the model needs `fit`: it is new, or has a new head with parameters that are not
+/// trained.
+bool needs_fit(const RunConfig& config, const models::LoadedModel& loaded) {
+  const auto& missing = loaded.missing_keys;
+  const auto parameters = loaded.model->named_parameters();
+  return !config.init_from || std::ranges::any_of(parameters, [&](const auto& parameter) {
+    return !parameter.value().requires_grad() &&
+           std::ranges::find(missing, parameter.key()) != missing.end();
+  });
+}
+
 /// Says that the head of init_from is kept for data with a part of its classes.
 void log_unused_classes(const std::string& init_from, const objectives::Datasets& data) {
   const auto classes = static_cast<int64_t>(data.labels.size());
@@ -316,7 +327,7 @@ RunComponents prepare_run(const RunConfig& whole_config,
     load_pretrained_embeddings(*config.pretrained_embeddings, *components.tokenizer,
                                *components.model);
   }
-  if (!checkpoint && !config.init_from) {
+  if (!checkpoint && needs_fit(config, loaded)) {
     fit_model(config, components);
   }
   prepare_generator(config, checkpoint, *components.model);

@@ -77,7 +77,9 @@ Shapes shapes_of(HeadCase& it) {
 /// Of the class in transformers, for N tokens or patches, 2 sequences, and 3 classes.
 Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
   const int64_t vocabulary = options.vocabulary;
-  const int64_t features = embedding_width(options);
+  // Reformer's heads read both streams.
+  const int64_t features =
+      states_dim(options) == options.dim ? embedding_width(options) : states_dim(options);
   const int64_t pixels = options.vision.patch_width();
   const Shapes words = {{"tokens", {tokens, vocabulary}}, {"features", {tokens, features}}};
   const Shapes pair = {{"pair", {2, 2}}};
@@ -91,6 +93,7 @@ Shapes expected_shapes(const ModelOptions& options, int64_t tokens) {
       {"BaseModel", {}},
       {"ForMaskedLM", words},
       {"WithLMHeadModel", words},
+      {"ModelWithLMHead", words},
       {"ForCausalLM", words},
       {"LMHeadModel", words},
       {"ForBidirectionalLM",

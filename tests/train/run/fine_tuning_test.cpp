@@ -183,6 +183,14 @@ TEST_F(FineTuningTest, OtherClassesGetANewHeadOnTheEncoderOfInitFrom) {
             (Words{"down", "up", "yes"}));
 }
 
+TEST_F(FineTuningTest, OtherClassesGetNewLogCountRatios) {
+  train(small_.config("classify", "base", {"model={type: bag_of_words, weighting: naive_bayes}"}));
+  const auto ratios = tuned_on("fox\tup\nhill\tdown\nfox\tup\nhill\tmiddle\n")
+                          .first->named_parameters()["log_count_ratios"];
+  EXPECT_EQ(ratios.size(1), 3);
+  EXPECT_GT(ratios.abs().sum().item<double>(), 0);
+}
+
 TEST_F(FineTuningTest, KnownClassesKeepTheHeadOfInitFrom) {
   const auto base = parameters_of_base();
   const auto [same, log] = tuned_on("fox\tyes\nhill\tno\n");
