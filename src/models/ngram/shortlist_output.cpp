@@ -22,6 +22,7 @@
 #include "models/ngram/ngram_model.h"
 #include "models/ngram/smoothing.h"
 #include "models/ngram/token_set_mass.h"
+#include "nn/frequency_clusters.h"
 
 namespace weft::models {
 
@@ -147,17 +148,10 @@ void ShortlistOutput::fit(const nn::TokenStatistics& statistics) {
 
 void ShortlistOutput::finish_loading() {
   ngram_->finish_loading();
-  const auto tokens = tokens_.cpu();
-  const auto* ids = tokens.const_data_ptr<int64_t>();
-  ranks_.assign(static_cast<std::size_t>(vocabulary_), -1);
-  std::vector<bool> is_member(static_cast<std::size_t>(vocabulary_), false);
-  for (int64_t rank = 0; rank < own_.size; ++rank) {
-    if (ids[rank] < 0 || ids[rank] >= vocabulary_ ||
-        std::exchange(ranks_[static_cast<std::size_t>(ids[rank])], rank) >= 0) {
-      throw UserError("model.safetensors: the shortlist of the output layer is damaged");
-    }
-    is_member[static_cast<std::size_t>(ids[rank])] = true;
-  }
+  ranks_ = nn::ranks_of(tokens_, vocabulary_, "the shortlist of the output layer");
+  std::vector<bool> is_member(ranks_.size());
+  std::transform(ranks_.begin(), ranks_.end(), is_member.begin(),
+                 [](int64_t rank) { return rank >= 0; });
   mass_ = TokenSetMass(ngram_->tables(), is_member);
 }
 

@@ -1,17 +1,15 @@
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
-#include "base/error.h"
 #include "base/string_util.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
+#include "nn/frequency_clusters.h"
 #include "nn/linear.h"
 #include "nn/output/output_layer.h"
 
@@ -19,17 +17,12 @@ namespace weft::nn {
 
 namespace {
 
-struct AdaptiveOptions {
-  std::vector<int64_t> cutoffs = {2000, 10000};
-  double factor = 4;
-};
-
 /// Tokens by frequency in clusters: the most frequent ones in the head, which also has an entry
 /// for each other cluster, whose features are projected to fewer dimensions. In the form of
 /// torch::nn::AdaptiveLogSoftmaxWithLoss.
 class AdaptiveOutput : public OutputLayer {
  public:
-  AdaptiveOutput(const OutputOptions& options, const AdaptiveOptions& own);
+  AdaptiveOutput(const OutputOptions& options, const FrequencyClusters& own);
 
   at::Tensor logits(const TokenStates& input, const OutputMatrix& /*matrix*/) override;
   at::Tensor loss(const TokenStates& input,
@@ -56,13 +49,8 @@ class AdaptiveOutput : public OutputLayer {
   std::vector<int64_t> ranks_;   // V, of each token
 };
 
-AdaptiveOutput::AdaptiveOutput(const OutputOptions& options, const AdaptiveOptions& own)
-    : vocabulary_(options.vocabulary), bounds_(own.cutoffs) {
-  if (!bounds_.empty() && bounds_.back() >= vocabulary_) {
-    throw UserError(str_cat("model.output.cutoffs: ", bounds_.back(), ", must be below ",
-                            vocabulary_, ", the size of the vocabulary"));
-  }
-  bounds_.push_back(vocabulary_);
+AdaptiveOutput::AdaptiveOutput(const OutputOptions& options, const FrequencyClusters& own)
+    : vocabulary_(options.vocabulary), bounds_(own.bounds(options.vocabulary, "model.output")) {
   head_ = register_module(
       "head", Linear(LinearOptions{options.width, shortlist() + clusters(), /*has_bias=*/false}));
   auto width = static_cast<double>(options.width);
@@ -81,15 +69,7 @@ AdaptiveOutput::AdaptiveOutput(const OutputOptions& options, const AdaptiveOptio
 }
 
 void AdaptiveOutput::finish_loading() {
-  const auto tokens = tokens_.cpu();
-  const auto* ids = tokens.const_data_ptr<int64_t>();
-  ranks_.assign(static_cast<std::size_t>(vocabulary_), -1);
-  for (int64_t rank = 0; rank < vocabulary_; ++rank) {
-    if (ids[rank] < 0 || ids[rank] >= vocabulary_ ||
-        std::exchange(ranks_[static_cast<std::size_t>(ids[rank])], rank) >= 0) {
-      throw UserError("model.safetensors: the token order of the adaptive softmax is damaged");
-    }
-  }
+  ranks_ = ranks_of(tokens_, vocabulary_, "the token order of the adaptive softmax");
 }
 
 at::Tensor AdaptiveOutput::logits(const TokenStates& input, const OutputMatrix& /*matrix*/) {
@@ -142,20 +122,7 @@ at::Tensor AdaptiveOutput::loss(const TokenStates& input,
 }  // namespace
 
 OutputMaker read_adaptive_output(config::Section& section) {
-  AdaptiveOptions own;
-  section.read("cutoffs", own.cutoffs,
-               {.help = "Ranks, by frequency in the training data, at which the clusters after the "
-                        "head begin. [2000, 10000]: the 2000 most frequent tokens are in the head.",
-                .unit = "tokens",
-                .range = config::between(1, 1 << 28)});
-  if (std::ranges::adjacent_find(own.cutoffs, std::greater_equal<>()) != own.cutoffs.end()) {
-    section.fail("cutoffs", "each must be above the one before it");
-  }
-  section.read("factor", own.factor,
-               {.help = "The features of each cluster have this many times fewer dimensions than "
-                        "those of the cluster before it.",
-                .range = config::between(1, 1024)});
-  return [own](const OutputOptions& options) {
+  return [own = read_frequency_clusters(section)](const OutputOptions& options) {
     return std::make_shared<AdaptiveOutput>(options, own);
   };
 }

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "config/section.h"
+
+namespace weft::nn {
+
+/// Tokens in clusters by falling frequency; each has fewer dimensions than the one before it.
+struct FrequencyClusters {
+  std::vector<int64_t> cutoffs = {2000, 10000};  // first ranks of the clusters after the first
+  double factor = 4;
+
+  /// The cutoffs and V. Throws UserError, for `cutoffs` in the section `place`, unless they are
+  /// below V.
+  std::vector<int64_t> bounds(int64_t vocabulary, std::string_view place) const;
+};
+
+/// Reads `cutoffs` and `factor`. Throws config::Error.
+FrequencyClusters read_frequency_clusters(config::Section& section);
+
+/// The place of each of V tokens in a list of different tokens, -1 if it is not there. Throws
+/// UserError, which names `what`, if it is no such list.
+std::vector<int64_t> ranks_of(const at::Tensor& tokens, int64_t vocabulary, std::string_view what);
+
+}  // namespace weft::nn
