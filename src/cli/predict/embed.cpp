@@ -20,6 +20,7 @@
 #include "cli/shared_options.h"
 #include "data/tokenizer.h"
 #include "formats/json.h"
+#include "models/config/family.h"
 #include "models/directory.h"
 #include "models/sentence.h"
 #include "train/distributed/divided_blocks.h"
