@@ -27,14 +27,14 @@ RunKind run_kind(char32_t code) {
 }
 
 const std::array<RunKind, 128>& ascii_run_kinds() {
-  static const std::array<RunKind, 128> kinds = [] {
+  static const std::array<RunKind, 128> kKinds = [] {
     std::array<RunKind, 128> result{};
     for (std::size_t byte = 0; byte < result.size(); ++byte) {
       result[byte] = run_kind(static_cast<char32_t>(byte));
     }
     return result;
   }();
-  return kinds;
+  return kKinds;
 }
 
 /// The kinds of the characters of a text, and where runs of one kind end.
