@@ -358,10 +358,34 @@ def write(name, architecture, config, kind):
     save_file(outputs, folder / "outputs.safetensors")
 
 
+# Compared by scripts/parity/models.py alone: stored references stay below 3 MB.
+LIVE_ONLY = {
+    "funnel-base",
+    "funnel-masked-lm",
+    "funnel-one-block",
+    "funnel-pretraining",
+    "funnel-sequence",
+    "funnel-sequence-pooled-keys",
+    "funnel-span",
+    "funnel-token",
+    "funnel-untied",
+    "reformer-causal-lm",
+    "reformer-hashed-causal",
+    "reformer-learned-positions",
+    "reformer-masked-lm",
+    "reformer-model",
+    "reformer-sequence",
+    "reformer-span",
+    "switch-all-layers",
+}
+
+
 def main():
     transformers.utils.logging.disable_progress_bar()
     shutil.rmtree(TARGET, ignore_errors=True)
     for name, (architecture, config, kind) in CASES.items():
+        if name in LIVE_ONLY:
+            continue
         write(name, architecture, config, kind)
 
 

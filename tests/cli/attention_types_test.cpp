@@ -129,9 +129,10 @@ const AttentionModel kModels[] = {
     {"reversible_encoder",
      "type: bert, layers: 2, attention: {heads: 2}, residual: {type: reversible}, norm: {place: "
      "pre}"},
+    // With vectors of edges its memory depends on the squares of the lengths.
     {"binary_tree",
-     "type: bert, layers: 2, attention: [{heads: 2, type: binary_tree, neighbours: 2}, {type: "
-     "binary_tree, relative: false}]"},
+     "type: bert, layers: 2, attention: {heads: 2, type: binary_tree, neighbours: 2, relative: "
+     "false}"},
     {"mix_of_layers",
      "type: bert, layers: 2, attention: {heads: 2}, norm: {place: pre}, mix: {type: transparent}"},
     {"causal_mix_of_layers",

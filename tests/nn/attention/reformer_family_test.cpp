@@ -1,5 +1,5 @@
 // Attention, positions and feed-forward as the family `reformer` has them. Their values are those
-// of tests/reference/models/reformer-*.
+// of transformers (scripts/parity/models.py).
 #include <optional>
 #include <string>
 #include <utility>
