@@ -6,6 +6,7 @@
 
 #include "batching/device_batch.h"
 #include "kernels/to_device.h"
+#include "models/token_states.h"
 
 namespace weft::batching {
 
@@ -22,10 +23,8 @@ nn::TokenStates states(models::Model& model,
                        const nn::ForwardContext& context,
                        const nn::RowSelection* rows) {
   const auto input = input_to_device(batch, context.layout.positions.device());
-  return rows == nullptr
-             ? nn::TokenStates(model.hidden(input, context), model.histories(input, context))
-             : nn::TokenStates(model.selected_hidden_states(input, context, *rows),
-                               model.selected_histories(input, context, *rows));
+  return rows == nullptr ? models::token_states(model, input, context)
+                         : models::selected_token_states(model, input, context, *rows);
 }
 
 /// The same, after running the encoder on the sources and with the prefixes in the context.

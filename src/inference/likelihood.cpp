@@ -15,6 +15,7 @@
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/model_decoder.h"
+#include "models/token_states.h"
 #include "nn/forward_context.h"
 
 namespace weft::inference {
@@ -252,10 +253,9 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
     context.encoder_states = &encoder_states;
   }
   const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
-  const auto selection = nn::RowSelection::from_rows(rows, context, 0);
-  const auto metrics = model_.lm_metrics({model_.selected_hidden_states(input, context, selection),
-                                          model_.selected_histories(input, context, selection)},
-                                         targets);
+  const auto states = models::selected_token_states(
+      model_, input, context, nn::RowSelection::from_rows(rows, context, 0));  // (M, D)
+  const auto metrics = model_.lm_metrics(states, targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
     auto& result = results[window->item];

@@ -92,17 +92,8 @@ Json word_piece_model(const Vocabulary& vocabulary, const std::string& unknown) 
           {"vocab", vocabulary_object(vocabulary)}};
 }
 
-Json bert_template(const NamedId& cls, const NamedId& sep) {
-  const Json single = {token_step(cls, 0), text_step("A", 0), token_step(sep, 0)};
-  Json pair = single;
-  pair.push_back(text_step("B", 1));
-  pair.push_back(token_step(sep, 1));
-  return documents_template_of(single, std::move(pair), {cls, sep});
-}
-
-Json funnel_template(const NamedId& cls, const NamedId& sep) {
-  constexpr int kClsType = 2;
-  const Json single = {token_step(cls, kClsType), text_step("A", 0), token_step(sep, 0)};
+Json bert_template(const NamedId& cls, const NamedId& sep, int cls_type) {
+  const Json single = {token_step(cls, cls_type), text_step("A", 0), token_step(sep, 0)};
   Json pair = single;
   pair.push_back(text_step("B", 1));
   pair.push_back(token_step(sep, 1));

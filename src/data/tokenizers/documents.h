@@ -38,14 +38,15 @@ struct BertOptions {
 formats::Json bert_normalizer(const BertOptions& options);
 formats::Json word_piece_model(const Vocabulary& vocabulary, const std::string& unknown);
 
-/// `[CLS] a [SEP] b [SEP]`, segments 0 and 1.
+/// A token.
 struct NamedId {
   std::string content;
   int32_t id = 0;
 };
-formats::Json bert_template(const NamedId& cls, const NamedId& sep);
-/// The same, but `<cls>` has the token type 2.
-formats::Json funnel_template(const NamedId& cls, const NamedId& sep);
+/// `[CLS] a [SEP] b [SEP]`, segments 0 and 1; `cls_type` is that of `[CLS]`.
+formats::Json bert_template(const NamedId& cls, const NamedId& sep, int cls_type = 0);
+/// The token type of Funnel's `<cls>`.
+inline constexpr int kFunnelClsType = 2;
 /// `<s> a </s></s> b </s>`.
 formats::Json roberta_processing(const NamedId& cls, const NamedId& sep, bool prepends_space);
 /// The same as a TemplateProcessing.

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 struct Source {
   std::string file;
   std::string directory;
+  Json model_config;  // config.json of the directory; empty: none
 };
 
 /// Splits into lines as Python does: at LF, CR or both.
@@ -88,8 +89,7 @@ TokenizerParts read_vocab_txt(const Source& source) {
   TokenizerParts parts{.document = empty_document(),
                        .config = read_tokenizer_config(source.directory),
                        .location = source.file};
-  const auto model_config = read_json_object(source.directory + "/config.json");
-  const bool is_funnel = tokenizer_class(parts.config, model_config) == "FunnelTokenizer";
+  const bool is_funnel = tokenizer_class(parts.config, source.model_config) == "FunnelTokenizer";
   parts.document["model"] = word_piece_model(
       vocabulary, special_token(parts.config, "unk_token").value_or(is_funnel ? "<unk>" : "[UNK]"));
   if (!parts.config.contains("tokenizer_class")) {
@@ -127,8 +127,7 @@ TokenizerParts read_vocab_json(const Source& source) {
   parts.document["model"] = {{"type", "BPE"},
                              {"vocab", formats::read_json(source.file, kLargestTokenizerFile)},
                              {"merges", std::move(list)}};
-  const auto name =
-      tokenizer_class(parts.config, read_json_object(source.directory + "/config.json"));
+  const auto name = tokenizer_class(parts.config, source.model_config);
   if (name == "XLMTokenizer") {
     throw Error(str_cat(source.file,
                         ": XLMTokenizer needs the Moses tokenizer, which is not supported; a "
@@ -161,17 +160,19 @@ constexpr std::array<std::pair<std::string_view, ReadParts>, 6> kFiles = {{
     {"tokenizer.model", read_spiece_model},
 }};
 
-std::shared_ptr<const Tokenizer> read(const Source& source, ReadParts read_parts) {
+std::shared_ptr<const Tokenizer> read(const std::string& file,
+                                      const std::string& directory,
+                                      ReadParts read_parts) {
   try {
+    const Source source{file, directory, read_json_object(directory + "/config.json")};
     TokenizerParts parts = read_parts(source);
-    const Json model_config = read_json_object(source.directory + "/config.json");
     if (!parts.config.contains("added_tokens_decoder")) {
-      add_legacy_tokens(parts, read_json_object(source.directory + "/added_tokens.json"));
+      add_legacy_tokens(parts, read_json_object(directory + "/added_tokens.json"));
     }
-    apply_tokenizer_class(parts, tokenizer_class(parts.config, model_config));
+    apply_tokenizer_class(parts, tokenizer_class(parts.config, source.model_config));
     return std::make_shared<Pipeline>(std::move(parts));
   } catch (const Json::exception& error) {
-    throw Error(str_cat(source.file, ": damaged: ", printable(error.what())));
+    throw Error(str_cat(file, ": damaged: ", printable(error.what())));
   }
 }
 
@@ -186,7 +187,7 @@ std::shared_ptr<const Tokenizer> read_directory(const std::string& path) {
   for (const auto& [name, read_parts] : kFiles) {
     const std::string file = path + "/" + std::string(name);
     if (fs::exists(file)) {
-      return read({file, path}, read_parts);
+      return read(file, path, read_parts);
     }
     names.emplace_back(name);
   }
@@ -232,13 +233,13 @@ std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& path) {
   const std::string directory =
       fs::path(path).parent_path().empty() ? "." : fs::path(path).parent_path();
   if (path.ends_with(".json") && !path.ends_with("vocab.json")) {
-    return read({path, directory}, read_tokenizer_json);
+    return read(path, directory, read_tokenizer_json);
   }
   if (path.ends_with(".txt")) {
-    return read({path, directory}, read_vocab_txt);
+    return read(path, directory, read_vocab_txt);
   }
   if (path.ends_with("vocab.json")) {
-    return read({path, directory}, read_vocab_json);
+    return read(path, directory, read_vocab_json);
   }
   throw Error(path + ": not a tokenizer, must be a directory or a .json, .txt or .model file");
 }

@@ -17,7 +17,7 @@ formats::Json layout_template_of(TokenizerTemplate style, const NamedId& cls, co
     case TokenizerTemplate::kXlm:
       return bert_template(cls, sep);
     case TokenizerTemplate::kFunnel:
-      return funnel_template(cls, sep);
+      return bert_template(cls, sep, kFunnelClsType);
     case TokenizerTemplate::kRoberta:
     case TokenizerTemplate::kXlmRoberta:
       return roberta_processing(cls, sep, false);

@@ -45,7 +45,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kAliases 
 constexpr std::array<std::string_view, 2> kUnmodifiedFamilies = {"modernbert",
                                                                  "modernbert-decoder"};
 
-void convert_to_word_pieces(TokenizerParts& parts, decltype(bert_template)& make_template) {
+void convert_to_word_pieces(TokenizerParts& parts, int cls_type) {
   const JsonFields config(parts.config, parts.location);
   parts.document["normalizer"] =
       bert_normalizer({.lowercase = config.boolean("do_lower_case", true),
@@ -55,7 +55,7 @@ void convert_to_word_pieces(TokenizerParts& parts, decltype(bert_template)& make
   parts.document["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   add_configured_tokens(parts);
   parts.document["post_processor"] =
-      make_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"));
+      bert_template(named_token(parts, "cls_token"), named_token(parts, "sep_token"), cls_type);
 }
 
 void convert_to_bert(TokenizerParts& parts) {
@@ -64,7 +64,7 @@ void convert_to_bert(TokenizerParts& parts) {
                                     {"pad_token", "[PAD]"},
                                     {"cls_token", "[CLS]"},
                                     {"mask_token", "[MASK]"}});
-  convert_to_word_pieces(parts, bert_template);
+  convert_to_word_pieces(parts, 0);
 }
 
 void convert_to_funnel(TokenizerParts& parts) {
@@ -75,7 +75,7 @@ void convert_to_funnel(TokenizerParts& parts) {
                                     {"mask_token", "<mask>"},
                                     {"bos_token", "<s>"},
                                     {"eos_token", "</s>"}});
-  convert_to_word_pieces(parts, funnel_template);
+  convert_to_word_pieces(parts, kFunnelClsType);
 }
 
 void convert_to_byte_level(TokenizerParts& parts) {

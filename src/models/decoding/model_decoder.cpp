@@ -1,11 +1,14 @@
 #include "models/decoding/model_decoder.h"
 
+#include <optional>
+
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
 #include "models/source_attention.h"
+#include "models/token_states.h"
 #include "nn/attention/attention_recorder.h"
 
 namespace weft::models {
@@ -44,20 +47,18 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
   context.decoding_state = &state_;
   context.encoder_states = has_encoder_states_ ? &encoder_states_ : nullptr;
   context.prefix_lengths = std::move(prefix_lengths);
-  nn::AttentionRecorder recorder(source_attention_layers(model_.options()));
-  context.attention_recorder = records_attention_ ? &recorder : nullptr;
-  const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
-  nn::TokenStates rows;
-  if (context.layout.tokens() == context.layout.sequences()) {
-    rows = {model_.hidden(input, context), model_.histories(input, context)};
-  } else {
-    const auto last = nn::RowSelection::last_tokens(context);
-    rows = {model_.selected_hidden_states(input, context, last),
-            model_.selected_histories(input, context, last)};
-  }
+  std::optional<nn::AttentionRecorder> recorder;
   if (records_attention_) {
+    context.attention_recorder = &recorder.emplace(source_attention_layers(model_.options()));
+  }
+  const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
+  const auto rows =
+      context.layout.tokens() == context.layout.sequences()
+          ? token_states(model_, input, context)
+          : selected_token_states(model_, input, context, nn::RowSelection::last_tokens(context));
+  if (recorder) {
     source_attention_.clear();
-    for (const auto& weights : last_source_attention(recorder, model_.options())) {
+    for (const auto& weights : last_source_attention(*recorder, model_.options())) {
       const auto row = weights[-1].contiguous();  // (S)
       source_attention_.emplace_back(row.const_data_ptr<float>(),
                                      row.const_data_ptr<float>() + row.numel());

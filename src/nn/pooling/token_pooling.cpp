@@ -8,6 +8,7 @@
 
 #include "kernels/embedding.h"
 #include "kernels/to_device.h"
+#include "nn/earlier_lengths.h"
 
 namespace weft::nn {
 
@@ -58,19 +59,6 @@ at::Tensor pooled_rows(const at::Tensor& rows, const Windows& windows, TokenPool
   return type == TokenPoolingType::kMean ? (first + last) / 2 : at::maximum(first, last);
 }
 
-/// Counts the rows of earlier micro-batches, so that the keys of dropout do not depend on the
-/// split.
-void pool_earlier_rows(ForwardContext& context, const TokenPoolingOptions& options) {
-  if (!context.earlier_lengths) {
-    return;
-  }
-  context.first_row = 0;
-  for (auto& length : *context.earlier_lengths) {
-    length = pooled_length(length, options);
-    context.first_row += length;
-  }
-}
-
 }  // namespace
 
 int64_t pooled_length(int64_t length, const TokenPoolingOptions& options) {
@@ -106,7 +94,8 @@ PooledRows pool_tokens(const at::Tensor& rows,
     result.context.token_types =
         context.token_types.index_select(0, kernels::to_device(windows.first, rows.device()));
   }
-  pool_earlier_rows(result.context, options);
+  change_earlier_lengths(result.context,
+                         [&](int64_t length) { return pooled_length(length, options); });
   return result;
 }
 

@@ -65,11 +65,7 @@ class ByteLevel : public PreTokenizer {
       });
     }
     if (uses_regex_) {
-      words.previous.swap(words.ranges);
-      words.ranges.clear();
-      for (const TextRange& range : words.previous) {
-        split_gpt2_words(words.text.view(), range, words.ranges);
-      }
+      split_words(words, split_gpt2_words);
     }
     if (!keeps_bytes_) {
       rewrite(words, append_as_unicode);

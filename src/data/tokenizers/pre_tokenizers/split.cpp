@@ -85,13 +85,7 @@ class WellKnownSplit : public PreTokenizer {
  public:
   explicit WellKnownSplit(SplitWords split) : split_(split) {}
 
-  void apply(Words& words) const override {
-    words.previous.swap(words.ranges);
-    words.ranges.clear();
-    for (const TextRange& word : words.previous) {
-      split_(words.text.view(), word, words.ranges);
-    }
-  }
+  void apply(Words& words) const override { split_words(words, split_); }
 
  private:
   SplitWords split_;

@@ -225,6 +225,14 @@ void split_gpt2_words(std::string_view text, TextRange range, std::vector<TextRa
   split_by<end_of_gpt2_word>(text, range, words);
 }
 
+void split_words(Words& words, SplitWords split) {
+  words.previous.swap(words.ranges);
+  words.ranges.clear();
+  for (const TextRange& range : words.previous) {
+    split(words.text.view(), range, words.ranges);
+  }
+}
+
 SplitWords find_word_splitter(std::string_view expression) {
   for (const auto& [known, split] : kWordSplitters) {
     if (known == expression) {

@@ -20,7 +20,7 @@ BinaryTree BinaryTree::of_nodes(int64_t nodes) {
   int64_t most = std::max<int64_t>(1, nodes);
   while (fewest < most) {
     const auto middle = (fewest + most) / 2;
-    if (BinaryTree(middle).nodes() < nodes) {
+    if (nodes_over(middle) < nodes) {
       fewest = middle + 1;
     } else {
       most = middle;
@@ -34,9 +34,21 @@ BinaryTree BinaryTree::of_nodes(int64_t nodes) {
 
 int64_t BinaryTree::nodes() const { return begins_.back() + sizes_.back(); }
 
+int64_t BinaryTree::nodes_over(int64_t leaves) {
+  auto nodes = leaves;
+  for (auto size = leaves; size > 1;) {
+    size = (size + 1) / 2;
+    nodes += size;
+  }
+  return nodes;
+}
+
+int64_t BinaryTree::level_of(int64_t node) const {
+  return std::ranges::upper_bound(begins_, node) - begins_.begin() - 1;
+}
+
 std::pair<int64_t, int64_t> BinaryTree::span(int64_t node) const {
-  const auto above = std::ranges::upper_bound(begins_, node);
-  const auto level = above - begins_.begin() - 1;
+  const auto level = level_of(node);
   const auto index = node - begins_[static_cast<std::size_t>(level)];
   return {index << level, std::min(leaves(), (index + 1) << level)};
 }
@@ -53,7 +65,7 @@ std::vector<BinaryTree::Edge> BinaryTree::edges(int64_t node, int64_t neighbours
   std::vector<Edge> edges;
   if (node >= leaves()) {
     const auto [first, last] = span(node);
-    const auto level = std::ranges::upper_bound(begins_, node) - begins_.begin() - 1;
+    const auto level = level_of(node);
     for (auto token = first; token < last; ++token) {
       edges.push_back({.node = token, .level = level});
     }

@@ -18,6 +18,8 @@ class BinaryTree {
   int64_t leaves() const { return sizes_.front(); }
   int64_t levels() const { return static_cast<int64_t>(sizes_.size()); }
   int64_t nodes() const;
+  /// The nodes of the tree over so many tokens, without the tree; 0 for no tokens.
+  static int64_t nodes_over(int64_t leaves);
 
   /// The tokens [first, last) that a node covers.
   std::pair<int64_t, int64_t> span(int64_t node) const;
@@ -34,6 +36,7 @@ class BinaryTree {
   std::vector<Edge> edges(int64_t node, int64_t neighbours) const;
 
  private:
+  int64_t level_of(int64_t node) const;
   /// Adds an edge if the level has that node.
   void add_edge(std::vector<Edge>& edges, int64_t level, int64_t index, Edge edge) const;
 

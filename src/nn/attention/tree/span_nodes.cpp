@@ -8,6 +8,7 @@
 #include "config/section.h"
 #include "kernels/to_device.h"
 #include "nn/attention/tree/binary_tree.h"
+#include "nn/earlier_lengths.h"
 
 namespace weft::nn {
 
@@ -29,8 +30,6 @@ bool mixes_tokens(const std::shared_ptr<Block>& block) {
     return sublayer != nullptr && sublayer->mixes_tokens() && !is_for_spans(*module);
   });
 }
-
-int64_t nodes_over(int64_t tokens) { return tokens == 0 ? 0 : BinaryTree(tokens).nodes(); }
 
 }  // namespace
 
@@ -60,17 +59,12 @@ SpanRows add_span_nodes(const at::Tensor& x, const ForwardContext& context) {
     for (int64_t i = 0; i < length; ++i) {
       tokens.push_back(offsets.back() + i);
     }
-    offsets.push_back(offsets.back() + nodes_over(length));
+    offsets.push_back(offsets.back() + BinaryTree::nodes_over(length));
   }
   SpanRows result{.tokens = kernels::to_device(tokens, x.device()), .context = context};
   result.rows = at::zeros({offsets.back(), x.size(1)}, x.options()).index_copy(0, result.tokens, x);
   result.context.layout = kernels::Layout::from_offsets(std::move(offsets), x.device());
-  // Dropout is keyed by the row in the whole step.
-  result.context.first_row = 0;
-  for (auto& length : *result.context.earlier_lengths) {
-    length = nodes_over(length);
-    result.context.first_row += length;
-  }
+  change_earlier_lengths(result.context, BinaryTree::nodes_over);
   return result;
 }
 

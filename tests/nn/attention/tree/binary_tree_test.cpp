@@ -22,6 +22,13 @@ constexpr int64_t kTreeHeads = 2;
 constexpr int64_t kTreeHeadDim = kTreeDim / kTreeHeads;
 
 /// arXiv:1911.04070, section 3.1: fine attention nearby, coarse attention far away.
+TEST(BinaryTree, CountsItsNodesWithoutTheTree) {
+  EXPECT_EQ(BinaryTree::nodes_over(0), 0);
+  for (int64_t leaves = 1; leaves < 300; ++leaves) {
+    ASSERT_EQ(BinaryTree::nodes_over(leaves), BinaryTree(leaves).nodes());
+  }
+}
+
 TEST(BinaryTree, TheNodesThatATokenSeesCoverEachTokenOnce) {
   for (int64_t length = 1; length < 300; ++length) {
     const BinaryTree tree(length);
