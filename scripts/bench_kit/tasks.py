@@ -29,6 +29,7 @@ TASKS = {
     "mlm": Task("mlm", data=dict(overflow="cut", pack="none")),
     "classify": Task("classify", lambda file: dict(path=file, text="text", label="label"), dict(overflow="cut"), is_table=True),
     "causal": Task("causal", data=dict(document_boundary="file", pack="stream"), is_even=True),
+    "recurrent": Task("causal", data=dict(document_boundary="file", pack="stream"), is_even=True),
     "translate": Task("seq2seq", pair, dict(overflow="cut")),
     "images": Task("classify", is_of_images=True, is_even=True),
 }

@@ -11,6 +11,7 @@ PRESETS = {
     "bert-base": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.1),
     "gpt2": dict(dim=768, layers=12, heads=12, width=3072, dropout=0.0),
     "gpt-mini": dict(dim=384, layers=6, heads=6, width=1536, dropout=0.1),
+    "lstm": dict(dim=256, layers=2, width=512, dropout=0.1),
     "char-gpt": dict(dim=128, layers=4, heads=4, width=512, dropout=0.0),
     "transformer-multi30k": dict(dim=256, layers=4, heads=4, width=512, dropout=0.2, attention_dropout=0.0),
     "vit-mini": dict(dim=192, layers=6, heads=3, width=768, dropout=0.0),
@@ -136,6 +137,12 @@ def plain_causal(corpus, options):
     return plain_pre_norm.CausalModel(corpus.vocabulary, corpus.length, **PRESETS[options.preset])
 
 
+def plain_recurrent(corpus, options):
+    import plain_recurrent
+
+    return plain_recurrent.CausalModel(corpus.vocabulary, **PRESETS[options.preset])
+
+
 def plain_translation(corpus, options):
     import plain_translation
 
@@ -152,6 +159,7 @@ TASKS = {
     "mlm": dict(corpus=forms.Texts, batch=masked_batch, transformers=transformers_masked, plain=plain_masked),
     "classify": dict(corpus=forms.Table, batch=class_batch, transformers=transformers_classes, plain=plain_classes),
     "causal": dict(corpus=forms.Stream, batch=causal_batch, transformers=transformers_causal, plain=plain_causal),
+    "recurrent": dict(corpus=forms.Stream, batch=causal_batch, plain=plain_recurrent),
     "translate": dict(corpus=forms.Pairs, batch=pair_batch, transformers=transformers_translation, plain=plain_translation),
     "images": dict(corpus=forms.Images, batch=image_batch, transformers=transformers_images, plain=plain_images),
 }
