@@ -10,8 +10,8 @@
 
 #include "data/tokenizer.h"
 #include "inference/alignment.h"
-#include "kernels/linear/product.h"
 #include "models/decoding/generation_config.h"
+#include "models/inference.h"
 #include "models/model.h"
 
 namespace weft::inference {
@@ -36,15 +36,17 @@ struct GenerationResult {
   bool was_truncated = false;        // the prompt was longer than the model's limit
 };
 
+inline constexpr int64_t kPromptsPerBatch = 64;
+
 struct GenerationSettings {
   models::GenerationConfig config;
   std::vector<std::string> stop_strings = {};  // texts end before these
-  int64_t batch_size = 32;                     // prompts per batch
-  bool decodes_text = true;                    // else only ids
-  bool has_alignments = false;                 // of encoder-decoders
-  std::string source_prefix = {};              // prepended to every prompt of an encoder-decoder
-  std::string source_language = {};            // its token; empty: the tokenizer's default
-  std::function<void()> on_step = {};          // called once per step; may throw to abort
+  int64_t batch_size = kPromptsPerBatch;
+  bool decodes_text = true;            // else only ids
+  bool has_alignments = false;         // of encoder-decoders
+  std::string source_prefix = {};      // prepended to every prompt of an encoder-decoder
+  std::string source_language = {};    // its token; empty: the tokenizer's default
+  std::function<void()> on_step = {};  // called once per step; may throw to abort
 };
 
 /// Generates texts. The result for a prompt does not depend on batching.
@@ -83,7 +85,7 @@ class TextGenerator {
   GeneratedText generated(const models::Prompt& prompt, const models::Hypothesis& hypothesis) const;
 
   models::Model& model_;
-  kernels::PackedMatrix output_;
+  models::DecodingOutput output_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   GenerationSettings settings_;
   bool reads_source_;

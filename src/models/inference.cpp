@@ -92,11 +92,30 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   model.to(options.device);
 }
 
-kernels::PackedMatrix prepare_for_decoding(Model& model) {
+at::Tensor DecodingOutput::logits(Model& model, const nn::TokenStates& rows) const {
+  if (quantized) {
+    return kernels::quantized_linear(model.token_features(rows.states), *quantized);
+  }
+  return packed.depth > 0
+             ? kernels::product(model.token_features(rows.states), packed, model.output_bias())
+             : model.lm_logits(rows);
+}
+
+DecodingOutput prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
-  visit_inner_linears(model, [](nn::LinearImpl& linear) { linear.pack(); });
+  bool is_quantized = false;
+  visit_inner_linears(model, [&](nn::LinearImpl& linear) {
+    is_quantized = is_quantized || linear.is_quantized();
+    linear.pack();
+  });
   const auto output = model.output_weight();
-  return output.defined() ? kernels::packed(output.t()) : kernels::PackedMatrix();
+  if (!output.defined()) {
+    return {};
+  }
+  if (is_quantized) {
+    return {.quantized = kernels::quantized(output, model.output_bias())};
+  }
+  return {.packed = kernels::packed(output.t())};
 }
 
 at::ScalarType fast_type(const at::Device& device) {

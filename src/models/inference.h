@@ -1,9 +1,12 @@
 #pragma once
 
+#include <optional>
+
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include "kernels/linear/product.h"
+#include "kernels/linear/quantized_linear.h"
 #include "models/model.h"
 
 namespace weft::models {
@@ -16,15 +19,25 @@ struct InferenceOptions {
 };
 
 /// Moves a trained model to its device and number format. An output matrix over the vocabulary is
-/// not quantised. Throws UserError where the model has no layers to quantise, the device does not
-/// support it, or weights are not finite: nothing that such a model computes means anything.
+/// only quantised for decoding. Throws UserError where the model has no layers to quantise, the
+/// device does not support it, or weights are not finite: nothing that such a model computes means
+/// anything.
 void prepare_for_inference(Model& model, const InferenceOptions& options);
 
+/// The output matrix over the vocabulary as decoding multiplies with it: packed, or in int8 with
+/// its bias.
+struct DecodingOutput {
+  kernels::PackedMatrix packed = {};  // (D, V); empty if only lm_logits gives the logits
+  std::optional<kernels::QuantizedWeight> quantized = std::nullopt;
+
+  /// Logits (N, V) of hidden states (N, D).
+  at::Tensor logits(Model& model, const nn::TokenStates& rows) const;
+};
+
 /// Packs the weights of the linear layers for the small products of decoding and releases the
-/// originals: the model can only decode from now on. Returns the output matrix over the vocabulary,
-/// (D, V), or an empty one if only lm_logits gives the logits; the model keeps its copy. Call after
-/// prepare_for_inference.
-kernels::PackedMatrix prepare_for_decoding(Model& model);
+/// originals: the model can only decode from now on. The output matrix is in int8 if the layers
+/// are; the model keeps its copy. Call after prepare_for_inference.
+DecodingOutput prepare_for_decoding(Model& model);
 
 /// bf16 where the device has native bf16 products, else fp32.
 at::ScalarType fast_type(const at::Device& device);

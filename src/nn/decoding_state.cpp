@@ -1,5 +1,6 @@
 #include "nn/decoding_state.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "kernels/to_device.h"
@@ -53,6 +54,15 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   for (auto& [key, tensor] : sequence_tensors_) {
     if (tensor.defined()) {
       tensor = tensor.index_select(0, kernels::to_device(rows, tensor.device()));
+    }
+  }
+  // With room for some more tokens, so that it need not grow at once.
+  const int64_t longest = lengths_.empty() ? 0 : *std::ranges::max_element(lengths_);
+  const int64_t capacity = longest + 1 + longest / 8;
+  for (auto& [key, tensor] : token_tensors_) {
+    if (tensor.defined()) {
+      tensor = tensor.narrow(1, 0, std::min(capacity, tensor.size(1)))
+                   .index_select(0, kernels::to_device(rows, tensor.device()));
     }
   }
 }

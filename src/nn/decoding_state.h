@@ -46,6 +46,12 @@ class DecodingState {
   at::Tensor& sequence_tensor(int64_t layer, const std::string& name) {
     return sequence_tensors_[{layer, name}];
   }
+  /// What a layer keeps of each token, (B, capacity, ...): the tokens of sequence b come first,
+  /// what follows them is unused. reorder() selects the rows of the tokens, so the capacity may
+  /// change.
+  at::Tensor& token_tensor(int64_t layer, const std::string& name) {
+    return token_tensors_[{layer, name}];
+  }
   /// What a layer keeps of the encoder states, which reorder() leaves as it is.
   at::Tensor& source_tensor(int64_t layer, const std::string& name) {
     return source_tensors_[{layer, name}];
@@ -58,6 +64,7 @@ class DecodingState {
   std::vector<int64_t> previous_lengths_;
   std::vector<int64_t> source_indices_;
   std::map<Key, at::Tensor> sequence_tensors_;
+  std::map<Key, at::Tensor> token_tensors_;
   std::map<Key, at::Tensor> source_tensors_;
 };
 

@@ -1,15 +1,32 @@
 #include "kernels/cross_entropy.h"
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "kernels/compare.h"
 #include "kernels/reference.h"
+#include "kernels/softmax.h"
 #include "support/tensors.h"
 
 namespace weft::kernels {
 namespace {
 
 class CrossEntropy : public comparison::EveryVariant {};
+
+TEST_P(CrossEntropy, LogSumExpEqualsLibTorch) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const int64_t columns : {1, 7, 8, 15, 16, 17, 1000}) {
+    auto x = (at::randn({5, columns}) * 10.0 - 300.0).to(type());
+    x.select(0, 1).fill_(-infinity);
+    x.select(0, 2).slice(0, 1).fill_(-infinity);
+    x.select(0, 3).slice(0, 0, columns - 1).fill_(-infinity);
+    const auto expected = x.to(at::kDouble).logsumexp(1);
+    EXPECT_TRUE(at::allclose(log_sum_exp(x).to(at::kDouble), expected, 1e-6, 1e-5)) << columns;
+  }
+  const std::vector<float> row{0.5F, 2.0F, -1.0F};
+  EXPECT_NEAR(log_sum_exp(row), std::log(std::exp(0.5) + std::exp(2.0) + std::exp(-1.0)), 1e-6);
+}
 
 at::Tensor targets_of(int64_t rows, int64_t classes) {
   auto targets = at::randint(classes, {rows}, at::kLong);

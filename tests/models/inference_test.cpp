@@ -88,6 +88,23 @@ TEST(Inference, EveryLinearLayerIsQuantisedButTheOutputOverTheVocabulary) {
   }
 }
 
+TEST(Inference, DecodingIsInInt8IfTheLayersAre) {
+  const at::NoGradGuard no_grad;
+  const auto input = at::randn({3, 64});
+  const auto decoded = [&](bool is_quantized) {
+    const auto model = inference_model_of(family_named("gpt2"), Head::kCausal);
+    prepare_for_inference(*model, {.is_quantized = is_quantized});
+    const auto wanted = model->lm_logits(input);
+    const auto output = prepare_for_decoding(*model);
+    EXPECT_EQ(output.quantized.has_value(), is_quantized);
+    return distance(output.logits(*model, input), wanted);
+  };
+  EXPECT_EQ(decoded(false), 0);
+  const double error = decoded(true);
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0.02);
+}
+
 TEST(Inference, RefusesInt8WhereItCannotWork) {
   const auto model = inference_model_of(family_named("bert"), Head::kSequence);
   EXPECT_THROW(

@@ -250,8 +250,8 @@ int answer_all(const Arguments& arguments,
   if (group.is_main()) {
     writer.emplace(arguments.get("output", "-"));
   }
-  const auto batch =
-      static_cast<std::size_t>(arguments.integer("batch-size", 32, 1, int64_t{1} << 16));
+  const auto batch = static_cast<std::size_t>(
+      arguments.integer("batch-size", inference::kPromptsPerBatch, 1, int64_t{1} << 16));
   std::vector<GenerationRequest> queries;
   int64_t done = 0;
   train::DividedBlocks blocks(group);

@@ -327,7 +327,7 @@ constexpr GenerationOption kOptions[] = {
     {kSourcesGroup, "target-language", "TOKEN",
      "Language token of the generated text (mBART; default: that of the training run)"},
     {kPerformanceGroup, "batch-size", "N",
-     "Number of prompts per batch (default: 32); does not change the results"}};
+     "Number of prompts per batch (default: 64); does not change the results"}};
 
 }  // namespace
 

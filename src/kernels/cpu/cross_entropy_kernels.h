@@ -1,4 +1,5 @@
-// Softmax cross entropy of whole rows of logits. Included only by per-level translation units.
+// Softmax cross entropy and normalisers of whole rows of logits. Included only by per-level
+// translation units.
 #pragma once
 
 #include "kernels/cpu/math.h"
@@ -63,6 +64,44 @@ void cross_entropy_rows(CrossEntropyRows<T> work) {
         store_up_to(logits + column, load_up_to(scratch + column, count) * set(inverse), count);
       });
     }
+  }
+}
+
+template <class T>
+inline float largest_of_row(const T* row, int64_t columns) {
+  Vec top = set(-__builtin_inff());
+  float result = -__builtin_inff();
+  for_each_vector(columns, [&](int64_t column, int count) {
+    const Vec x = load_up_to(row + column, count);
+    if (count == kLanes) {
+      top = maximum(top, x);
+      return;
+    }
+    float rest[kLanes];
+    store(rest, x);
+    for (int i = 0; i < count; ++i) {
+      result = rest[i] > result ? rest[i] : result;
+    }
+  });
+  return largest(top) > result ? largest(top) : result;
+}
+
+template <class T>
+void log_sum_exp_rows(const T* x, int64_t rows, int64_t columns, float* out) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const T* const values = x + row * columns;
+    const float most = largest_of_row(values, columns);
+    if (most == -__builtin_inff()) {
+      out[row] = most;
+      continue;
+    }
+    const Vec top = set(most);
+    Vec total = zero();
+    for_each_vector(columns, [&](int64_t column, int count) {
+      const Vec e = exp(load_up_to(values + column, count) - top);
+      total = total + keep(e, (1U << static_cast<unsigned>(count)) - 1U);
+    });
+    out[row] = most + __builtin_logf(sum(total));
   }
 }
 

@@ -33,6 +33,8 @@ struct Operations {
   void (*accumulate_and_zero)(float* sum, T* x, int64_t size);
   void (*embedding_row)(EmbeddingRow<T> row);
   void (*cross_entropy_rows)(CrossEntropyRows<T> work);
+  /// out[i] = ln of the sum of exp(x) over row i of x (rows, columns).
+  void (*log_sum_exp_rows)(const T* x, int64_t rows, int64_t columns, float* out);
   void (*adamw)(AdamwSlice<T> slice);
   void (*sgd)(SgdSlice<T> slice);
   void (*attention_forward)(const AttentionTask<T>& task);

@@ -36,6 +36,7 @@ constexpr Operations<T> operations() {
           .accumulate_and_zero = accumulate_and_zero<T>,
           .embedding_row = embedding_row<T>,
           .cross_entropy_rows = cross_entropy_rows<T>,
+          .log_sum_exp_rows = log_sum_exp_rows<T>,
           .adamw = adamw<T>,
           .sgd = sgd<T>,
           .attention_forward = attention_forward<T>,

@@ -10,6 +10,24 @@
 
 namespace weft::models {
 
+namespace {
+
+constexpr std::size_t kBlock = 128;  // tokens
+
+/// A loop that the compiler vectorises; false for forbidden tokens and NaN.
+bool has_better(std::span<const float, kBlock> scores,
+                float log_normalizer,
+                float before,
+                float least) {
+  int better = 0;
+  for (const auto score : scores) {
+    better += score - log_normalizer + before > least ? 1 : 0;
+  }
+  return better > 0;
+}
+
+}  // namespace
+
 Beam::Beam(const Prompt& prompt, const SearchOptions& options, int64_t beams)
     : options_(options),
       beams_(static_cast<std::size_t>(beams)),
@@ -37,29 +55,36 @@ float Beam::coverage_score(const std::vector<float>& coverage) const {
   return static_cast<float>(options_.coverage_penalty * sum);
 }
 
-/// Over all rows; a min-heap keeps the best candidates so far.
+/// Over all rows; a min-heap keeps the best candidates so far. Most blocks of tokens have none.
 std::vector<Beam::Candidate> Beam::best_candidates(
-    const std::vector<std::span<const float>>& log_probabilities) const {
+    const std::vector<NextScores>& next_scores) const {
   const auto wanted = std::max<std::size_t>(2, options_.eos_ids.size() + 1) * beams_;
   const auto is_better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
   std::vector<Candidate> heap;
   heap.reserve(wanted);
   float least = -std::numeric_limits<float>::infinity();
-  for (std::size_t parent = 0; parent < log_probabilities.size(); ++parent) {
-    const auto row = log_probabilities[parent];
+  for (std::size_t parent = 0; parent < next_scores.size(); ++parent) {
+    const auto& [scores, log_normalizer] = next_scores[parent];
     const float before = running_[parent].score;
-    for (std::size_t token = 0; token < row.size(); ++token) {
-      const float score = row[token] + before;
-      if (!(score > least)) {
-        continue;  // also skips forbidden tokens and NaN
+    for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
+      const auto block = scores.subspan(begin, std::min(kBlock, scores.size() - begin));
+      if (block.size() == kBlock &&
+          !has_better(block.first<kBlock>(), log_normalizer, before, least)) {
+        continue;
       }
-      if (heap.size() == wanted) {
-        std::pop_heap(heap.begin(), heap.end(), is_better);
-        heap.pop_back();
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        const float score = block[i] - log_normalizer + before;
+        if (!(score > least)) {
+          continue;
+        }
+        if (heap.size() == wanted) {
+          std::pop_heap(heap.begin(), heap.end(), is_better);
+          heap.pop_back();
+        }
+        heap.push_back({score, parent, static_cast<int64_t>(begin + i)});
+        std::push_heap(heap.begin(), heap.end(), is_better);
+        least = heap.size() == wanted ? heap.front().score : least;
       }
-      heap.push_back({score, parent, static_cast<int64_t>(token)});
-      std::push_heap(heap.begin(), heap.end(), is_better);
-      least = heap.size() == wanted ? heap.front().score : least;
     }
   }
   std::sort(heap.begin(), heap.end(), [](const Candidate& a, const Candidate& b) {
@@ -89,7 +114,7 @@ bool Beam::may_improve() const {
   return best > finished_.back().score;
 }
 
-void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
+void Beam::advance(const std::vector<NextScores>& next_scores,
                    const std::vector<int64_t>& rows,
                    const IsStopped& is_stopped,
                    const std::vector<std::vector<float>>& source_attention) {
@@ -99,7 +124,7 @@ void Beam::advance(const std::vector<std::span<const float>>& log_probabilities,
     coverage.resize(attention.size(), 0.0F);
     std::ranges::transform(coverage, attention, coverage.begin(), std::plus<>());
   }
-  const auto candidates = best_candidates(log_probabilities);
+  const auto candidates = best_candidates(next_scores);
   const int64_t length = generated() + 1;
   const bool takes_more = !(options_.early_stopping == EarlyStopping::kYes && is_full());
   std::vector<Running> next;

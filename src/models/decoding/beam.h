@@ -9,6 +9,12 @@
 
 namespace weft::models {
 
+/// The model's scores of the tokens that may follow a sequence.
+struct NextScores {
+  std::span<const float> scores;
+  float log_normalizer = 0;  // the log-probability of a token is its score less this
+};
+
 /// Running and finished hypotheses of one prompt (of one group of its beams). The rules are those
 /// of transformers: of the best continuations of a step the first k may end, k unfinished ones
 /// continue, and the k best finished ones are kept.
@@ -28,10 +34,9 @@ class Beam {
   bool is_done() const { return is_done_; }
 
   using IsStopped = std::function<bool(std::span<const int64_t>)>;
-  /// Advances by one token. Log-probabilities of the running hypotheses' next tokens, one row of
-  /// `width` each, rules applied. `rows`: their rows of the decoder. `source_attention`: of these
-  /// rows, if there is a coverage penalty.
-  void advance(const std::vector<std::span<const float>>& log_probabilities,
+  /// Advances by one token. `next_scores`: of each running hypothesis, rules applied. `rows`: their
+  /// rows of the decoder. `source_attention`: of these rows, if there is a coverage penalty.
+  void advance(const std::vector<NextScores>& next_scores,
                const std::vector<int64_t>& rows,
                const IsStopped& is_stopped,
                const std::vector<std::vector<float>>& source_attention = {});
@@ -52,8 +57,7 @@ class Beam {
     bool has_ended;
   };
 
-  std::vector<Candidate> best_candidates(
-      const std::vector<std::span<const float>>& log_probabilities) const;
+  std::vector<Candidate> best_candidates(const std::vector<NextScores>& next_scores) const;
   void finish(Finished&& finished);
   bool is_full() const { return finished_.size() == beams_; }
   /// Whether a running hypothesis can still beat the finished ones.

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/parallel.h"
+#include "kernels/softmax.h"
 #include "models/decoding/beam.h"
 #include "models/decoding/search.h"
 #include "models/decoding/token_rules.h"
@@ -65,45 +66,45 @@ class BeamSearch {
   inline static const Attention kNoAttention;
 
   /// Advances every prompt by one token, from the logits (R, V).
-  void step(const at::Tensor& logits, const Attention& source_attention) {
-    auto scores = logits.to(at::kFloat).log_softmax(1).cpu().contiguous();
-    const auto width = scores.size(1);
-    auto* data = scores.mutable_data_ptr<float>();
+  void step(const at::Tensor& given, const Attention& source_attention) {
+    const auto logits = given.to(at::kFloat).cpu().contiguous();
     kernels::parallel_for(
         0, static_cast<int64_t>(prompt_beams_.size()), 1, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
-            advance(prompt_beams_[static_cast<std::size_t>(i)], data, width, source_attention);
+            advance(prompt_beams_[static_cast<std::size_t>(i)], logits, source_attention);
           }
         });
   }
 
   void advance(PromptBeams& prompt_beams,
-               float* data,
-               int64_t width,
+               const at::Tensor& logits,
                const Attention& source_attention) const {
     std::unordered_map<int64_t, int64_t> token_counts;  // beams of earlier groups per chosen token
-    std::vector<std::vector<float>> copies;             // groups share rows at first
+    std::vector<std::vector<float>> changed;            // rows with rules applied
     for (std::size_t g = 0; g < prompt_beams.groups.size(); ++g) {
       auto& beam = prompt_beams.groups[g];
       if (beam.is_done()) {
         continue;
       }
-      std::vector<std::span<const float>> rows;
+      std::vector<NextScores> next;
       for (std::size_t i = 0; i < beam.running().size(); ++i) {
-        std::span<float> row(data + prompt_beams.rows[g][i] * width,
-                             static_cast<std::size_t>(width));
-        if (prompt_beams.groups.size() > 1) {
-          copies.emplace_back(row.begin(), row.end());
-          row = copies.back();
+        const std::span<const float> row(
+            logits.const_data_ptr<float>() + prompt_beams.rows[g][i] * logits.size(1),
+            static_cast<std::size_t>(logits.size(1)));
+        NextScores scores{.scores = row, .log_normalizer = kernels::log_sum_exp(row)};
+        const auto state = state_of(beam.running()[i], *prompt_beams.prompt);
+        if (!token_counts.empty() || !processor_.is_noop(state)) {
+          changed.push_back(log_probabilities(scores));
           for (const auto& [token, times] : token_counts) {
-            row[static_cast<std::size_t>(token)] -=
+            changed.back()[static_cast<std::size_t>(token)] -=
                 static_cast<float>(options_.diversity_penalty * static_cast<double>(times));
           }
+          processor_.apply(changed.back(), state);
+          scores = {.scores = changed.back()};
         }
-        apply_rules(row, beam.running()[i], *prompt_beams.prompt);
-        rows.push_back(row);
+        next.push_back(scores);
       }
-      beam.advance(rows, prompt_beams.rows[g], hooks_.is_stopped, source_attention);
+      beam.advance(next, prompt_beams.rows[g], hooks_.is_stopped, source_attention);
       if (!beam.is_done()) {
         for (const auto& running : beam.running()) {
           ++token_counts[running.tokens.back()];
@@ -112,14 +113,19 @@ class BeamSearch {
     }
   }
 
-  void apply_rules(std::span<float> row, const Beam::Running& running, const Prompt& prompt) const {
-    const GenerationState state{.tokens = running.tokens,
-                                .prompt = static_cast<int64_t>(prompt.tokens.size()),
-                                .max_new_tokens = prompt.max_new_tokens,
-                                .min_new_tokens = prompt.min_new_tokens};
-    if (!processor_.is_noop(state)) {
-      processor_.apply(row, state);
+  static std::vector<float> log_probabilities(const NextScores& next) {
+    std::vector<float> result(next.scores.begin(), next.scores.end());
+    for (auto& value : result) {
+      value -= next.log_normalizer;
     }
+    return result;
+  }
+
+  static GenerationState state_of(const Beam::Running& running, const Prompt& prompt) {
+    return {.tokens = running.tokens,
+            .prompt = static_cast<int64_t>(prompt.tokens.size()),
+            .max_new_tokens = prompt.max_new_tokens,
+            .min_new_tokens = prompt.min_new_tokens};
   }
 
   /// Collects the decoder's next rows and tokens; records the new row of each hypothesis.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/parallel.h"
+#include "kernels/softmax.h"
 #include "kernels/to_device.h"
 #include "models/decoding/sampler.h"
 #include "models/decoding/search.h"
@@ -115,7 +116,7 @@ class GreedyOrSamplingSearch {
   static NextTokens argmax_tokens(const at::Tensor& logits) {
     const auto scores = logits.to(at::kFloat);
     const auto [values, ids] = scores.max(1);
-    const auto log_probabilities = (values - scores.logsumexp(1)).to(at::kDouble).cpu();
+    const auto log_probabilities = (values - kernels::log_sum_exp(scores)).to(at::kDouble).cpu();
     const auto host = ids.cpu();
     const auto rows = static_cast<std::size_t>(scores.size(0));
     return {.tokens = Tokens(host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + rows),
@@ -127,7 +128,7 @@ class GreedyOrSamplingSearch {
   NextTokens processed_tokens(const at::Tensor& logits,
                               const std::vector<std::size_t>& alive) const {
     const auto raw = logits.to(at::kFloat);
-    const auto sums = raw.logsumexp(1).cpu();
+    const auto sums = kernels::log_sum_exp(raw).cpu();
     auto scores = raw.cpu().contiguous();
     if (scores.is_same(logits)) {
       scores = scores.clone();

@@ -16,7 +16,7 @@ namespace weft::models {
 bool can_generate(const Model& model) { return generates(model.options()); }
 
 ModelDecoder::ModelDecoder(Model& model,
-                           const kernels::PackedMatrix& output,
+                           const DecodingOutput& output,
                            const std::vector<Prompt>& prompts)
     : model_(model),
       output_(output),
@@ -64,9 +64,7 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                                      row.const_data_ptr<float>() + row.numel());
     }
   }
-  return output_.depth > 0  // (B, V)
-             ? kernels::product(model_.token_features(rows.states), output_, model_.output_bias())
-             : model_.lm_logits(rows);
+  return output_.logits(model_, rows);  // (B, V)
 }
 
 void ModelDecoder::record_source_attention() {

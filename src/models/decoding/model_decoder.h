@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "kernels/linear/product.h"
 #include "models/decoding/search.h"
+#include "models/inference.h"
 #include "models/model.h"
 #include "nn/decoding_state.h"
 #include "nn/forward_context.h"
@@ -18,9 +18,7 @@ class ModelDecoder : public Decoder {
  public:
   /// `output`: from prepare_for_decoding. `prompts`: with sources if the model is an
   /// encoder-decoder.
-  ModelDecoder(Model& model,
-               const kernels::PackedMatrix& output,
-               const std::vector<Prompt>& prompts);
+  ModelDecoder(Model& model, const DecodingOutput& output, const std::vector<Prompt>& prompts);
 
   at::Tensor first() override;
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override;
@@ -38,7 +36,7 @@ class ModelDecoder : public Decoder {
                   std::vector<int64_t> prefix_lengths = {});
 
   Model& model_;
-  const kernels::PackedMatrix& output_;  // (D, V)
+  const DecodingOutput& output_;
   const std::vector<Prompt>& prompts_;
   nn::DecodingState state_;
   nn::EncoderStates encoder_states_;

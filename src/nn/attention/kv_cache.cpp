@@ -47,7 +47,7 @@ CachedKv KvCache::extend(int64_t layer, const at::Tensor& key, const at::Tensor&
   const auto& before = state_.previous_lengths();
   const auto& lengths = state_.lengths();
   auto layout = key_layout(lengths);
-  auto& cache = state_.sequence_tensor(layer, kKv);  // (B, capacity, 2 G K): keys next to values
+  auto& cache = state_.token_tensor(layer, kKv);  // (B, capacity, 2 G K): keys next to values
   grow_cache(cache, key, {state_.sequences(), layout.max_length, 2 * key.size(1)});
   const int64_t capacity = cache.size(1);
   std::vector<int64_t> starts;

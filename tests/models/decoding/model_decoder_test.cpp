@@ -160,7 +160,7 @@ TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
     const auto first = [&](bool is_packed) {
       const auto model = make_model(model_decoder_tiny(GetParam()), 5);
       prepare_for_inference(*model, {.type = type});
-      const auto plain = kernels::PackedMatrix{.panels = {}, .whole = model->output_weight().t()};
+      const DecodingOutput plain;
       const auto output = is_packed ? prepare_for_decoding(*model) : plain;
       const auto asked = prompts();
       return ModelDecoder(*model, output, asked).first();
