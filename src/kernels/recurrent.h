@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -12,30 +14,52 @@ namespace weft::kernels {
 /// Rows of gates per row of the state.
 int64_t gates_of(Cell cell);
 
+/// A cell with its limits.
+struct CellRule {
+  Cell cell = Cell::kLstm;
+  /// Of an LSTM (arXiv:1802.05365): the largest absolute value of its memory, which becomes that
+  /// where it would be larger, and of its projected state. Clipped values have no gradient.
+  double memory_clip = std::numeric_limits<double>::infinity();
+  double state_clip = std::numeric_limits<double>::infinity();
+};
+
 /// What a recurrent layer keeps of a sequence.
 struct RecurrentState {
-  at::Tensor state;   // (B, H)
+  at::Tensor state;   // (B, S)
   at::Tensor memory;  // (B, H) fp32, of an LSTM only
 };
 
-/// One step of a cell, of plain operations of LibTorch, differentiable on every device.
-/// from_input, from_state (b, gates) -> the state after.
-RecurrentState cell_step(Cell cell,
+/// U h + bias of a state, or of one that the reset gate has changed: (b, H) -> (b, gates).
+using StateProduct = std::function<at::Tensor(const at::Tensor& state)>;
+
+/// One step of a cell, of plain operations of LibTorch, differentiable on every device; without a
+/// projection of the state. from_input (b, gates) -> the state after.
+RecurrentState cell_step(const CellRule& rule,
                          const at::Tensor& from_input,
-                         const at::Tensor& from_state,
+                         const StateProduct& from_state,
                          const RecurrentState& before);
+
+/// The projected state, clipped.
+at::Tensor clipped_state(const CellRule& rule, const at::Tensor& state);
 
 /// Whether recurrent_states supports the tensor's device and dtype.
 bool has_recurrent_kernel(const at::Tensor& from_input);
 
+/// What the state before a step is multiplied with.
+struct CellWeights {
+  at::Tensor state;       // U (gates, S)
+  at::Tensor bias;        // (gates)
+  at::Tensor projection;  // LSTM: of the state after the step (S, H), as proj_size of
+                          // torch.nn.LSTM (arXiv:1402.1128); or undefined, then S = H
+};
+
 /// The states after all tokens of a batch whose rows are ordered by time: `counts[t]` sequences
-/// have a token t, the first ones of those of the step before. Equal to cell_step with from_state =
-/// state U^T + bias. from_input (N, gates), weight U (gates, H), bias (gates), before: of counts[0]
-/// sequences, without gradient -> state (N, H), memory (N, H) without gradient.
-RecurrentState recurrent_states(Cell cell,
+/// have a token t, the first ones of those of the step before. Equal to cell_step. from_input (N,
+/// gates), before: of counts[0] sequences or more -> state (N, S), memory (N, H) without gradient.
+/// The bits do not depend on the number of threads.
+RecurrentState recurrent_states(const CellRule& rule,
                                 const at::Tensor& from_input,
-                                const at::Tensor& weight,
-                                const at::Tensor& bias,
+                                const CellWeights& weights,
                                 const RecurrentState& before,
                                 const std::vector<int64_t>& counts);
 

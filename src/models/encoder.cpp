@@ -145,6 +145,9 @@ void Encoder::register_head() {
     if (layers_->has_span_nodes()) {
       throw config::Error("model.early_exit: is not possible with attention of type binary_tree");
     }
+    if (!layers_->has_one_width()) {
+      throw config::Error("model.early_exit: is not possible with layers of different widths");
+    }
     early_exits_ = register_module("early_exits", EarlyExits(options_));
   }
   if (head.predicts_next_sentence) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/string_util.h"
+#include "config/section.h"
 #include "kernels/dropout.h"
 #include "kernels/norm.h"
 #include "nn/attention/attention_recorder.h"
@@ -29,7 +31,8 @@ std::shared_ptr<Sublayer> make_sublayer(const SublayerDefinition& kind,
 /// Residual connections around the sub-layers in their order.
 class SublayerBlock : public Block {
  public:
-  explicit SublayerBlock(BlockOptions options) : options_(std::move(options)) {
+  explicit SublayerBlock(BlockOptions options)
+      : options_(std::move(options)), width_(options_.input_width()) {
     for (std::size_t i = 0; i < options_.order.size(); ++i) {
       add_sublayer(i);
     }
@@ -51,6 +54,8 @@ class SublayerBlock : public Block {
                add_branch(step, selection.select(stream), branch, selected_context),
                selected_context);
   }
+
+  int64_t output_dim() const override { return width_; }
 
   at::Tensor branch(std::size_t index,
                     const at::Tensor& x,
@@ -122,7 +127,9 @@ class SublayerBlock : public Block {
                         const at::Tensor& branch,
                         const ForwardContext& context) const {
     if (step.replaces_stream) {
-      return branch;
+      const auto output =
+          kernels::dropout(branch, context.rate(step.dropout), context.rng_key(step.output_site));
+      return has_norm_behind_sum() && step.norm ? step.norm->forward(output) : output;
     }
     const Residual residual{.stream = stream,
                             .branch = branch,
@@ -172,6 +179,7 @@ class SublayerBlock : public Block {
     const auto name = numbered(kind->name, static_cast<std::size_t>(repetition));
     const auto sites = kind->sites.value_or(SublayerSites{});
     auto own = options_;
+    own.input_dim = width_;
     own.layer += repetition * kRepeatedSublayer + (kind->sites ? 0 : letter * kOwnSites);
     const auto place = options_.norm_placement;
     const bool has_norm = !kind->replaces_stream && place != NormPlacement::kNone &&
@@ -179,17 +187,22 @@ class SublayerBlock : public Block {
     const bool has_output_norm = has_norm && place == NormPlacement::kSandwich;
     Step step{
         .sublayer = make_sublayer(*kind, own),
-        .norm = has_norm ? make_norm(options_.norm) : nullptr,
-        .output_norm = has_output_norm ? make_norm(options_.norm) : nullptr,
+        .norm = nullptr,  // depends on the width of the output
+        .output_norm = nullptr,
         .scale = options_.make_residual_scale && !kind->replaces_stream
                      ? options_.make_residual_scale({.dim = options_.dim(), .sublayer = kind->name})
                      : nullptr,
-        .replaces_stream = kind->replaces_stream,
-        .dropout =
-            kind->output_dropout != nullptr ? kind->output_dropout(options_) : options_.dropout,
+        .dropout = kind->replaces_stream             ? 0
+                   : kind->output_dropout != nullptr ? kind->output_dropout(options_)
+                                                     : options_.dropout,
         .output_site = site_id(own.layer, sites.output),
         .drop_path_rate = kind->replaces_stream ? 0 : options_.drop_path_rate,
         .drop_path_site = site_id(own.layer, sites.drop_path)};
+    step.replaces_stream = kind->replaces_stream || (step.scale && !step.scale->keeps_input());
+    const auto input_width = width_;
+    width_ = output_width(*kind, step);
+    step.norm = has_norm ? norm_of(has_norm_behind_sum() ? width_ : input_width) : nullptr;
+    step.output_norm = has_output_norm ? norm_of(width_) : nullptr;
     // In order of computation.
     const auto register_if_made = [&](const std::string& part, const auto& module) {
       if (module != nullptr) {
@@ -208,7 +221,32 @@ class SublayerBlock : public Block {
     steps_.push_back(std::move(step));
   }
 
+  std::shared_ptr<Norm> norm_of(int64_t width) const {
+    auto options = options_.norm;
+    options.dim = width;
+    return make_norm(options);
+  }
+
+  /// Of the stream behind a sub-layer that reads one of width_.
+  int64_t output_width(const SublayerDefinition& kind, const Step& step) const {
+    const auto dim = options_.dim();
+    const auto refuse = [&](const std::string& reason) {
+      throw config::Error(str_cat("model.block: sub-layer `", kind.letter, "` (", kind.name,
+                                  ") of layer ", options_.layer, " ", reason));
+    };
+    if (width_ != dim && !kind.reads_any_width) {
+      refuse(str_cat("reads ", width_, " features of the sub-layer before it, must be dim ", dim));
+    }
+    const auto output = step.sublayer->output_dim().value_or(dim);
+    if (!step.replaces_stream && (width_ != dim || output != dim)) {
+      refuse(str_cat("has ", width_, " features before and ", output, " behind it, must be dim ",
+                     dim, " for a residual connection"));
+    }
+    return output;
+  }
+
   BlockOptions options_;
+  int64_t width_;  // of the stream behind the sub-layers
   std::vector<Step> steps_;
 };
 
@@ -217,8 +255,9 @@ class SublayerBlock : public Block {
 class ParallelBlock : public SublayerBlock {
  public:
   explicit ParallelBlock(const BlockOptions& options) : SublayerBlock(options) {
-    TORCH_CHECK(options.norm_placement != NormPlacement::kPost,
-                "a parallel block needs norm placement pre");
+    TORCH_CHECK(options.norm_placement != NormPlacement::kPost &&
+                    (!options.make_residual_scale || keeps_input(options.make_residual_scale)),
+                "a parallel block needs norm placement pre, and residual connections");
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {

@@ -23,6 +23,7 @@ namespace weft::nn {
 /// Specification of one layer.
 struct BlockOptions {
   int64_t layer = 0;
+  int64_t input_dim = 0;     // features of the input; 0: D
   std::string order = "af";  // of the sub-layers: letters of sublayer_kinds()
   AttentionOptions attention = {};
   AttentionMaker make_attention = make_full_attention;
@@ -41,6 +42,7 @@ struct BlockOptions {
   double drop_path_rate = 0;                        // stochastic depth (nn/depth/drop_path.h)
 
   int64_t dim() const { return norm.dim; }  // D
+  int64_t input_width() const { return input_dim > 0 ? input_dim : dim(); }
 };
 
 /// One layer of a stack.
@@ -53,6 +55,8 @@ class Block : public torch::nn::Module {
   virtual at::Tensor forward_selected(const at::Tensor& x,
                                       const ForwardContext& context,
                                       const RowSelection& selection) = 0;
+  /// Features of the output: D, unless sub-layers without residual connections have another width.
+  virtual int64_t output_dim() const = 0;
 
   /// The parts of forward(), for stacks that combine them in another way. What sub-layer `index`
   /// adds to the residual stream of which it reads x, with its norm and dropout: (N, D) -> (N, D).
@@ -67,7 +71,7 @@ class Block : public torch::nn::Module {
 std::size_t last_mixing_sublayer(const Block& block);
 
 /// Sub-layers, each with its residual and norm. Throws c10::Error for an order that is not
-/// possible.
+/// possible, config::Error for widths that do not fit each other.
 std::shared_ptr<Block> make_block(const BlockOptions& options);
 
 }  // namespace weft::nn

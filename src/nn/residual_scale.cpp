@@ -54,6 +54,17 @@ class ConstantScale : public ResidualScale {
   double scale_;
 };
 
+/// No connection.
+class Replacement : public ResidualScale {
+ public:
+  at::Tensor forward(const at::Tensor& branch) const override { return branch; }
+  bool keeps_input() const override { return false; }
+};
+
+ResidualScaleMaker read_none(config::Section& /*section*/) {
+  return [](const ResidualScaleOptions& /*options*/) { return std::make_shared<Replacement>(); };
+}
+
 ResidualScaleMaker read_plain(config::Section& /*section*/) {
   return [](const ResidualScaleOptions& /*options*/) { return nullptr; };
 }
@@ -95,6 +106,7 @@ Registry<ResidualScaleDefinition>& residual_registry() {
                                                         {"constant", read_constant},
                                                         {"rezero", read_rezero},
                                                         {"layer_scale", read_layer_scale},
+                                                        {"none", read_none},
                                                     });
   return registry;
 }
@@ -102,6 +114,11 @@ Registry<ResidualScaleDefinition>& residual_registry() {
 }  // namespace
 
 const Registry<ResidualScaleDefinition>& residual_types() { return residual_registry(); }
+
+bool keeps_input(const ResidualScaleMaker& make) {
+  const auto made = make({.dim = 1, .sublayer = {}});
+  return made == nullptr || made->keeps_input();
+}
 
 void register_residual(const ResidualScaleDefinition& definition) {
   residual_registry().add(definition);

@@ -20,6 +20,8 @@ struct ResidualScaleOptions {
 class ResidualScale : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& branch) const = 0;  // (N, D) -> (N, D)
+  /// Whether it is added; else the output takes the place of the input.
+  virtual bool keeps_input() const { return true; }
 };
 
 using ResidualScaleDefinition = ComponentDefinition<ResidualScale, ResidualScaleOptions>;
@@ -28,6 +30,9 @@ using ResidualScaleChoice = ComponentChoice<ResidualScale, ResidualScaleOptions>
 
 /// The values of `model.residual.type`. A maker may return nullptr: the branch is added as it is.
 const Registry<ResidualScaleDefinition>& residual_types();
+
+/// Whether the connections of this type add to the input.
+bool keeps_input(const ResidualScaleMaker& make);
 
 /// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
 void register_residual(const ResidualScaleDefinition& definition);

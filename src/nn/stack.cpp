@@ -1,7 +1,6 @@
 #include "nn/stack.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/random.h"
+#include "base/string_util.h"
 #include "config/section.h"
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
@@ -19,59 +19,11 @@
 #include "nn/block_context.h"
 #include "nn/block_hook.h"
 #include "nn/recompute.h"
+#include "nn/stack_blocks.h"
 
 namespace weft::nn {
 
 namespace {
-
-BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
-  auto block = options.layers[layer];
-  const auto last = options.layers.size() - 1;
-  const auto rate = options.stochastic_depth.drop_path_rate;
-  block.drop_path_rate = last == 0 || options.stochastic_depth.is_constant
-                             ? rate
-                             : rate * (static_cast<double>(layer) / static_cast<double>(last));
-  block.layer = options.first_layer + static_cast<int64_t>(layer);
-  const auto rotary = rotary_of(options.positions, block.attention.is_local);
-  block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
-  block.attention.has_distance_bias |= std::ranges::any_of(
-      options.positions, [](const auto& position) { return position->bias != nullptr; });
-  int64_t terms = 1;
-  for (const auto& position : options.positions) {
-    terms += position->further_score_terms;
-    if (position->distances != nullptr) {
-      TORCH_CHECK(!block.attention.distance_scores, "a stack has only one table of distances");
-      block.attention.distance_scores = position->distance_scores;
-    }
-    if (position->modifier) {
-      block.attention.position_modifiers.push_back(position->modifier);
-    }
-  }
-  if (terms > 1) {
-    block.attention.scale = score_scale(block.attention) / std::sqrt(static_cast<double>(terms));
-  }
-  return block;
-}
-
-/// For each layer, which of the blocks with parameters of their own it is.
-std::vector<std::size_t> parameter_owners(const StackOptions& options) {
-  const auto layers = options.layers.size();
-  std::vector<std::size_t> owners;
-  for (std::size_t i = 0; i < options.repeats.size(); ++i) {
-    owners.insert(owners.end(), static_cast<std::size_t>(options.repeats[i]), i);
-  }
-  if (!owners.empty()) {
-    TORCH_CHECK(owners.size() == layers, owners.size(), " repeated layers of ", layers);
-    return owners;
-  }
-  const auto groups =
-      options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
-  TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    owners.push_back(options.cycles_layers ? layer % groups : layer * groups / layers);
-  }
-  return owners;
-}
 
 bool has_dropout(const BlockOptions& block) {
   return block.dropout > 0 || block.attention.dropout > 0 || block.cross_attention.dropout > 0 ||
@@ -81,6 +33,7 @@ bool has_dropout(const BlockOptions& block) {
 /// Whether the sub-layers only add to their input.
 bool is_invertible(const BlockOptions& block) {
   return !block.is_parallel && block.norm_placement != NormPlacement::kPost &&
+         (!block.make_residual_scale || keeps_input(block.make_residual_scale)) &&
          std::ranges::none_of(block.order, [](char letter) {
            const auto* const kind = find_sublayer(letter);
            return kind == nullptr || kind->replaces_stream || kind->carries_state;
@@ -195,27 +148,32 @@ StackImpl::StackImpl(const StackOptions& options)
                                std::ranges::all_of(options.layers, is_invertible)),
               "layers of this kind are not reversible");
   const auto layers = options.layers.size();
-  const auto owners = parameter_owners(options);
   for (const auto& position : options.positions) {
     if (position->distances != nullptr) {
       distances_ = register_module("distances", position->distances);
     }
   }
-  std::vector<std::size_t> first_layers;  // of the blocks
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    const auto block = owners[layer];
-    if (block == first_layers.size()) {
-      first_layers.push_back(layer);
-      blocks_.push_back(
-          register_module(std::to_string(block), make_block(block_of_layer(options, layer))));
-    } else {
-      blocks_.push_back(blocks_[first_layers[block]]);
-    }
-    shifts_.push_back(static_cast<int64_t>(layer - first_layers[block]));
+  const auto made = make_blocks(options);
+  for (std::size_t i = 0; i < made.distinct.size(); ++i) {
+    register_module(std::to_string(i), made.distinct[i]);
   }
+  const auto& owners = made.owners;
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    blocks_.push_back(made.distinct[owners[layer]]);
+    const auto first = std::ranges::find(owners, owners[layer]) - owners.begin();
+    shifts_.push_back(static_cast<int64_t>(layer) - first);
+  }
+  has_one_width_ = made.has_one_width;
   has_span_nodes_ = use_span_nodes(blocks_);
   if (has_span_nodes_ && options.halting) {
     throw config::Error("model.halting: is not possible with attention of type binary_tree");
+  }
+  if (!has_one_width_ && (options.halting || options.step_embedding || options.mix)) {
+    throw config::Error(str_cat("model.",
+                                options.halting          ? "halting"
+                                : options.step_embedding ? "step_embedding"
+                                                         : "mix",
+                                ": is not possible with layers of different widths"));
   }
   for (const auto& position : options.positions) {
     if (position->bias != nullptr) {

@@ -41,7 +41,8 @@ struct StackOptions {
 };
 
 /// Sequence of blocks, each of its own specification, and the final norm if there is one. States
-/// between reversible layers are both streams, (2 N, D).
+/// between reversible layers are both streams, (2 N, D). Throws config::Error for parts that do not
+/// go together, as layers whose widths do not fit each other.
 class StackImpl : public torch::nn::Module {
  public:
   explicit StackImpl(const StackOptions& options);
@@ -64,6 +65,8 @@ class StackImpl : public torch::nn::Module {
   /// The norm behind the last layer, if there is one.
   at::Tensor final_norm(const at::Tensor& stream) const;
 
+  /// Whether the states between the layers have D features, as those behind them do.
+  bool has_one_width() const { return has_one_width_; }
   /// Whether the rows between the layers are more than the tokens, so that only forward() and
   /// forward_selected() can be called.
   bool has_span_nodes() const { return has_span_nodes_; }
@@ -101,6 +104,7 @@ class StackImpl : public torch::nn::Module {
   bool has_dropout_;
   std::optional<StreamMerge> reversible_;
   bool has_encoder_mix_;
+  bool has_one_width_ = true;
   bool has_span_nodes_ = false;  // between the layers (nn/attention/tree/span_nodes.h)
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none

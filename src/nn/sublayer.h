@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ class Sublayer : public torch::nn::Module {
   /// Whether a row of the output depends on other rows of the input, or an auxiliary loss is a sum
   /// over all of them. Otherwise only the rows that are read are computed.
   virtual bool mixes_tokens() const = 0;
+
+  /// Features of the output where they may be others than D, which the block must be able to pass
+  /// on.
+  virtual std::optional<int64_t> output_dim() const { return std::nullopt; }
 
   /// The selected rows of forward(): (N, D) -> (M, D). Override it to skip work for the others.
   virtual at::Tensor forward_selected(const at::Tensor& x,
@@ -62,6 +67,7 @@ struct SublayerDefinition {
   bool needs_encoder_states = false;  // only in such decoders
   bool replaces_stream = false;       // its output is not added to its input
   bool carries_state = false;         // from step to step (ForwardContext::carried_state)
+  bool reads_any_width = false;       // its input has BlockOptions::input_dim features
   double (*output_dropout)(const BlockOptions& options) =
       nullptr;  // nullptr: BlockOptions::dropout
   /// In the group of the layer; nullopt: it has a group of its own, of which the block uses the

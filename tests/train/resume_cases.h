@@ -166,6 +166,17 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "tokenizer={type: characters, vocab_size: 80}", "data.pack=stream", "data.streams=3",
       "data.shuffle=false", "data.length=8", "train.batch_tokens=null", "train.batch_sequences=3",
       "train.micro_batch_tokens=10"}},
+    {"streams of plain recurrent layers bf16",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 2, dropout: 0.2, attention: {heads: 2}, block: r, "
+      "residual: {type: none}, norm: {place: none}, position: {type: none}, recurrent: [{cell: "
+      "lstm, width: 12, output_projection: false, weight_dropout: 0.3}, {cell: gru, reset: before, "
+      "output_projection: false, variational_dropout: 0.3}]}",
+      "tokenizer={type: characters, vocab_size: 80}", "data.pack=stream", "data.streams=3",
+      "data.shuffle=false", "data.length=8", "train.batch_tokens=null", "train.batch_sequences=3",
+      "train.micro_batch_tokens=10", "train.precision=bf16"}},
     {"streams with the memory of Transformer-XL",
      "{type: causal}",
      "train",
@@ -190,6 +201,13 @@ inline const std::vector<ResumeCase> kResumeCases = {
      ".txt",
      {"model={type: elmo, dim: 12, dropout: 0.2, embedding: {type: characters, filter_widths: "
       "[1, 2], filters: [4, 6], max_characters: 8}, output: {type: hierarchical}}",
+      "train.micro_batch_tokens=40"}},
+    {"bidirectional language models with projected states",
+     "{type: bidirectional_lm}",
+     "train",
+     ".txt",
+     {"model={type: elmo, dim: 12, dropout: 0.2, recurrent: {cell: lstm, width: 10, projection: 6, "
+      "cell_clip: 1, projection_clip: 0.5}}",
       "train.micro_batch_tokens=40"}},
     {"recurrent translation",
      "{type: seq2seq}",

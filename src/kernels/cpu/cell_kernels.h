@@ -8,7 +8,10 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-// c = f c + i g, h = o tanh(c)
+// NaN stays NaN.
+inline Vec clipped(Vec x, float most) { return minimum(set(most), maximum(set(-most), x)); }
+
+// c = clip(f c + i g), h = o tanh(c)
 template <class T>
 inline void lstm_forward(const CellForward<T>& step, int64_t row) {
   const int64_t width = step.columns;
@@ -24,7 +27,7 @@ inline void lstm_forward(const CellForward<T>& step, int64_t row) {
     const Vec candidate = tanh(gate(2));
     const Vec output = sigmoid(gate(3)).value;
     const Vec before = load_up_to(step.memory_before + row * width + i, count);
-    const Vec memory = fma(forget, before, input * candidate);
+    const Vec memory = clipped(fma(forget, before, input * candidate), step.memory_clip);
     store_up_to(gates + i, input, count);
     store_up_to(gates + width + i, forget, count);
     store_up_to(gates + 2 * width + i, candidate, count);
@@ -56,6 +59,42 @@ inline void gru_forward(const CellForward<T>& step, int64_t row) {
   });
 }
 
+// First half: r, z and r h, which is multiplied next.
+template <class T>
+[[gnu::flatten]] void reset_forward(const CellForward<T>& step) {
+  const int64_t width = step.columns;
+  for (int64_t row = step.begin; row < step.end; ++row) {
+    const T* const x = step.from_input + row * 3 * width;
+    const T* const u = step.from_state + row * 2 * width;
+    T* const gates = step.gates + row * 3 * width;
+    for_each_vector(width, [&](int64_t i, int count) {
+      const Vec reset = sigmoid(load_up_to(x + i, count) + load_up_to(u + i, count)).value;
+      const Vec update =
+          sigmoid(load_up_to(x + width + i, count) + load_up_to(u + width + i, count)).value;
+      store_up_to(gates + i, reset, count);
+      store_up_to(gates + width + i, update, count);
+      const Vec before = load_up_to(step.state + row * width + i, count);
+      store_up_to(step.out + row * width + i, reset * before, count);
+    });
+  }
+}
+
+// Second half: h' = n + z (h - n), n = tanh(x + u)
+template <class T>
+inline void candidate_forward(const CellForward<T>& step, int64_t row) {
+  const int64_t width = step.columns;
+  const T* const x = step.from_input + row * 3 * width + 2 * width;
+  T* const gates = step.gates + row * 3 * width;
+  for_each_vector(width, [&](int64_t i, int count) {
+    const int64_t at = row * width + i;
+    const Vec candidate = tanh(load_up_to(x + i, count) + load_up_to(step.from_state + at, count));
+    const Vec update = load_up_to(gates + width + i, count);
+    const Vec before = load_up_to(step.state + at, count);
+    store_up_to(gates + 2 * width + i, candidate, count);
+    store_up_to(step.out + at, fma(update, before - candidate, candidate), count);
+  });
+}
+
 template <class T, class Function>
 inline void plain_forward(const CellForward<T>& step, int64_t row) {
   const int64_t first = row * step.columns;
@@ -76,6 +115,9 @@ template <class T>
       case Cell::kGru:
         gru_forward(step, row);
         break;
+      case Cell::kGruResetBefore:
+        candidate_forward(step, row);
+        break;
       case Cell::kTanh:
         plain_forward<T, Tanh>(step, row);
         break;
@@ -91,7 +133,8 @@ template <class T>
 inline Vec state_gradient(const CellBackward<T>& step, int64_t row, int64_t i, int count) {
   const int64_t at = row * step.columns + i;
   const Vec own = load_up_to(step.gradient + at, count);
-  return row < step.continued ? own + load_up_to(step.from_next + at, count) : own;
+  const bool has_more = row < step.continued && step.from_next != nullptr;
+  return has_more ? own + load_up_to(step.from_next + at, count) : own;
 }
 
 template <class T>
@@ -116,11 +159,16 @@ inline void lstm_backward(const CellBackward<T>& step, int64_t row) {
     const Vec forget = load_up_to(gates + width + i, count);
     const Vec candidate = load_up_to(gates + 2 * width + i, count);
     const Vec output = load_up_to(gates + 3 * width + i, count);
-    const Vec squashed = tanh(load_up_to(step.memory + row * width + i, count));
+    const Vec memory = load_up_to(step.memory + row * width + i, count);
+    const Vec squashed = tanh(memory);
     const Vec before = load_up_to(step.memory_before + row * width + i, count);
     const Vec dout = state_gradient(step, row, i, count);
-    const Vec dmemory =
+    const Vec dclipped =
         direct_gradient(step, row, i, count) + through_tanh(dout * output, squashed);
+    const Vec dmemory = where_less(absolute(memory), set(step.memory_clip), dclipped, zero());
+    if (step.recomputed != nullptr) {
+      store_up_to(step.recomputed + row * width + i, output * squashed, count);
+    }
     store_up_to(gradients + i, through_sigmoid(dmemory * candidate, input), count);
     store_up_to(gradients + width + i, through_sigmoid(dmemory * before, forget), count);
     store_up_to(gradients + 2 * width + i, through_tanh(dmemory * input, candidate), count);
@@ -156,6 +204,42 @@ inline void gru_backward(const CellBackward<T>& step, int64_t row) {
 }
 
 template <class T>
+inline void candidate_backward(const CellBackward<T>& step, int64_t row) {
+  const int64_t width = step.columns;
+  const T* const gates = step.gates + row * 3 * width;
+  T* const gradients = step.input_gradient + row * 3 * width;
+  for_each_vector(width, [&](int64_t i, int count) {
+    const Vec update = load_up_to(gates + width + i, count);
+    const Vec candidate = load_up_to(gates + 2 * width + i, count);
+    const Vec before = load_up_to(step.state + row * width + i, count);
+    const Vec dout = state_gradient(step, row, i, count) + direct_gradient(step, row, i, count);
+    const Vec dcandidate = through_tanh(dout * (set(1.0F) - update), candidate);
+    const Vec dupdate = through_sigmoid(dout * (before - candidate), update);
+    store_up_to(gradients + width + i, dupdate, count);
+    store_up_to(gradients + 2 * width + i, dcandidate, count);
+    store_up_to(step.direct + row * width + i, dout * update, count);
+  });
+}
+
+template <class T>
+[[gnu::flatten]] void reset_backward(const CellBackward<T>& step) {
+  const int64_t width = step.columns;
+  for (int64_t row = step.begin; row < step.end; ++row) {
+    for_each_vector(width, [&](int64_t i, int count) {
+      const int64_t at = row * width + i;
+      const Vec reset = load_up_to(step.gates + row * 3 * width + i, count);
+      const Vec before = load_up_to(step.state + at, count);
+      const Vec gradient = load_up_to(step.gradient + at, count);
+      const Vec dreset = through_sigmoid(gradient * before, reset);
+      store_up_to(step.input_gradient + row * 3 * width + i, dreset, count);
+      store_up_to(step.direct + at, fma(gradient, reset, load_up_to(step.direct + at, count)),
+                  count);
+      store_up_to(step.recomputed + at, reset * before, count);
+    });
+  }
+}
+
+template <class T>
 inline void plain_backward(const CellBackward<T>& step, int64_t row) {
   for_each_vector(step.columns, [&](int64_t i, int count) {
     const int64_t at = row * step.columns + i;
@@ -176,6 +260,9 @@ template <class T>
         break;
       case Cell::kGru:
         gru_backward(step, row);
+        break;
+      case Cell::kGruResetBefore:
+        candidate_backward(step, row);
         break;
       case Cell::kTanh:
       case Cell::kRelu:

@@ -25,6 +25,9 @@ struct Operations {
   void (*gated_backward)(Activation activation, ActivationRows<T> work);
   void (*cell_forward)(const CellForward<T>& step);
   void (*cell_backward)(const CellBackward<T>& step);
+  /// The half in front of the product with the reset state.
+  void (*reset_forward)(const CellForward<T>& step);
+  void (*reset_backward)(const CellBackward<T>& step);
   void (*gather_sum)(const GatherSum<T>& gather);
   void (*column_sum)(const T* x, int64_t rows, int64_t columns, float* sum_fp32);
   /// Also writes one mark per block: whether any element of it is not +0.

@@ -30,6 +30,8 @@ constexpr Operations<T> operations() {
           .gated_backward = gated_backward<T>,
           .cell_forward = cell_forward<T>,
           .cell_backward = cell_backward<T>,
+          .reset_forward = reset_forward<T>,
+          .reset_backward = reset_backward<T>,
           .gather_sum = gather_sum<T>,
           .column_sum = column_sum<T>,
           .sum_of_squares = sum_of_squares<T>,

@@ -16,9 +16,10 @@ enum class Activation {
 /// Cells of recurrent layers, in the form of torch::nn. H: width of the state.
 enum class Cell {
   kLstm,  // 4 H gates: input, forget, candidate, output
-  kGru,   // 3 H gates: reset, update, candidate (arXiv:1406.1078)
-  kTanh,  // H
-  kRelu,  // H
+  kGru,   // 3 H gates: reset, update, candidate; the reset is behind the product with the state
+  kGruResetBefore,  // the same gates; the reset is in front of that product (arXiv:1406.1078)
+  kTanh,            // H
+  kRelu,            // H
 };
 
 }  // namespace weft::kernels
@@ -100,20 +101,22 @@ struct ActivationRows {
   int64_t columns;
 };
 
-/// One step of a recurrent cell for rows [begin, end). Each row is a sequence.
+/// One step of a recurrent cell for rows [begin, end). Each row is a sequence. A GRU with the reset
+/// in front of the product has two halves, before the product of the reset state and behind it.
 template <class T>
 struct CellForward {
   Cell cell;
   int64_t begin;
   int64_t end;
   int64_t columns;             // H
+  float memory_clip;           // LSTM: largest absolute value of its memory
   const T* from_input;         // (rows, gates)
-  const T* from_state;         // (rows, gates)
+  const T* from_state;         // (rows, gates); in two halves (rows, 2 H), then (rows, H)
   const T* state;              // (rows, H) before
   const float* memory_before;  // LSTM: its memory (rows, H)
   T* gates;                    // (rows, gates) after their activation
   float* memory;               // (rows, H) LSTM: its memory; GRU: the state's part of the candidate
-  T* out;                      // (rows, H) the state after
+  T* out;                      // (rows, H) the state after; of the first half the reset state
 };
 
 /// Its gradient.
@@ -124,18 +127,22 @@ struct CellBackward {
   int64_t end;
   int64_t columns;
   int64_t continued;  // the first rows have a next step
+  float memory_clip;
   const T* gates;
   const T* state;
   const T* out;
   const float* memory_before;
   const float* memory;
   const T* gradient;   // (rows, H) of `out`, but for what the next step adds
-  const T* from_next;  // (continued, H) through the product with the state
+  const T* from_next;  // (continued, H) through the product with the state; null: in `gradient`
   /// (rows, H) what else the next step adds, then what this one adds to the one before. LSTM: to
   /// the gradient of the memory; GRU: to that of the state.
   float* direct;
   T* input_gradient;  // (rows, gates) of from_input
   T* state_gradient;  // GRU: of from_state; otherwise it is input_gradient
+  /// (rows, H) LSTM: the state before its projection, or null; GRU: the reset state. As in the
+  /// forward pass, which does not keep it.
+  T* recomputed;
 };
 
 /// Softmax cross entropy and its gradient, row by row, in place: `logits` become (p - onehot) if

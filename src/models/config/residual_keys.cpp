@@ -63,6 +63,30 @@ std::string obstacle(const ModelOptions& options) {
   return "";
 }
 
+/// Refuses what needs the input of a sub-layer behind it.
+void check_replaced_inputs(const config::Section& model, const ModelOptions& options) {
+  const auto& residual = options.layer_types.residual;
+  if (!residual || nn::keeps_input(residual->make)) {
+    return;
+  }
+  const auto fail = [&](std::string_view key, std::string_view found) {
+    model.fail(key,
+               str_cat(found, " needs residual connections, found residual.type ", residual->type));
+  };
+  if (options.is_parallel) {
+    fail(kResidualKey, "a model whose sub-layers are parallel");
+  }
+  if (has_reversible_layers(options)) {
+    fail(kResidualKey, "a model whose layers are reversible");
+  }
+  if (options.stochastic_depth.drop_path_rate > 0) {
+    fail("drop_path_rate", "skipping a sub-layer");
+  }
+  if (options.stochastic_depth.layerdrop > 0) {
+    fail("layerdrop", "skipping a layer");
+  }
+}
+
 }  // namespace
 
 void read_residual(config::Section& model, LayerTypes& types) {
@@ -76,7 +100,8 @@ void read_residual(config::Section& model, LayerTypes& types) {
       "type", type, type_names(registry, {kPlain, kReversible}),
       {.help = "How the output of a sub-layer is added to its input: as it is (plain), times a "
                "number (constant), a learned number that starts at 0 (rezero), or a learned vector "
-               "that starts small (layer_scale). reversible: to one of two streams, computed from "
+               "that starts small (layer_scale). none: it takes the place of the input, as in a "
+               "plain stack of recurrent layers. reversible: to one of two streams, computed from "
                "the other (arXiv:1707.04585), so that training keeps no activations of the "
                "layers."});
   if (section.is_documenting()) {
@@ -100,8 +125,12 @@ void read_residual(config::Section& model, LayerTypes& types) {
   section.reject_unread();
 }
 
-void check_reversible(config::Section& model, const ModelOptions& options) {
-  if (!has_reversible_layers(options) || model.is_documenting()) {
+void check_residual(config::Section& model, const ModelOptions& options) {
+  if (model.is_documenting()) {
+    return;
+  }
+  check_replaced_inputs(model, options);
+  if (!has_reversible_layers(options)) {
     return;
   }
   const auto reason = obstacle(options);

@@ -10,8 +10,8 @@
 namespace weft::models {
 
 void read_residual(config::Section& model, LayerTypes& types);
-/// Throws config::Error if the layers cannot be reversible; to be called when all is read.
-void check_reversible(config::Section& model, const ModelOptions& options);
+/// Throws config::Error if the layers cannot have these connections; to be called when all is read.
+void check_residual(config::Section& model, const ModelOptions& options);
 
 void read_residual(const JsonFields& fields, LayerTypes& types);
 void write_residual(formats::Json& json, const LayerTypes& types);

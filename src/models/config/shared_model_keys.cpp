@@ -74,7 +74,7 @@ class Reader {
       require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
       reject_ties_without_matrix(section, options_.layer_types);
     }
-    check_reversible(section, options_);
+    check_residual(section, options_);
   }
 
  private:

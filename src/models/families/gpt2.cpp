@@ -7,6 +7,9 @@
 #include "models/config/shared_model_keys.h"
 #include "models/families/causal_family.h"
 #include "models/families/families.h"
+#include "nn/position/position.h"
+#include "nn/residual_scale.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 
@@ -32,13 +35,36 @@ ModelOptions gpt2_mini() {
   return options;
 }
 
+/// AWD-LSTM (arXiv:1708.02182, section 5): three plain layers, the last as wide as the embeddings,
+/// which are the output matrix, too.
+ModelOptions awd_lstm() {
+  auto options = sized(gpt2_defaults(), {3, 400, 8});
+  options.embedding_dropout = 0.4;
+  options.dropout = 0.3;
+  auto& types = options.layer_types;
+  types.block = "r";
+  auto& layers = types.sublayers["recurrent"].cycle;
+  for (const int64_t width : {1150, 1150, 400}) {
+    auto keys = config::Document::parse(str_cat("{cell: lstm, width: ", width,
+                                                ", output_projection: false, weight_dropout: 0.5}"),
+                                        "awd-lstm")
+                    .root();
+    layers.push_back(nn::read_component(keys, nn::sublayer_kinds().at("recurrent")));
+  }
+  types.residual = nn::default_component(nn::residual_types(), "none");
+  types.norm_place = NormPlacement::kNone;
+  types.positions = {nn::default_component(nn::position_types(), "none")};
+  return options;
+}
+
 std::vector<Preset> gpt2_presets() {
   const auto begin = gpt2_defaults();
   return {{"gpt-mini", gpt2_mini()},
           {"gpt2", sized(begin, {12, 768, 12})},
           {"gpt2-medium", sized(begin, {24, 1024, 16})},
           {"gpt2-large", sized(begin, {36, 1280, 20})},
-          {"gpt2-xl", sized(begin, {48, 1600, 25})}};
+          {"gpt2-xl", sized(begin, {48, 1600, 25})},
+          {"awd-lstm", awd_lstm()}};
 }
 
 void read_gpt2_keys(config::Section& section, ModelOptions& options, const ModelOptions* base) {

@@ -66,7 +66,19 @@ kernels::RecurrentState RecurrentCell::initial_state(int64_t sequences, const at
 kernels::RecurrentState RecurrentCell::step(const at::Tensor& from_input,
                                             const kernels::RecurrentState& before,
                                             const ForwardContext& context) {
-  return kernels::cell_step(*kernel(), from_input, hidden_->forward(before.state, context), before);
+  const auto own = rule();
+  TORCH_CHECK(own.has_value(), "a recurrent cell without a rule computes its own steps");
+  const auto from_state = [&](const at::Tensor& state) { return hidden_->forward(state, context); };
+  auto after = kernels::cell_step(*own, from_input, from_state, before);
+  if (projection_) {
+    after.state = kernels::clipped_state(*own, projection_->forward(after.state, context));
+  }
+  return after;
+}
+
+bool RecurrentCell::is_fused(const at::Tensor& by_time) const {
+  return rule() && by_time.size(0) > 0 && kernels::has_recurrent_kernel(by_time) &&
+         hidden_->has_fused_path() && (!projection_ || projection_->has_fused_path());
 }
 
 kernels::RecurrentState RecurrentCell::states_by_step(const at::Tensor& by_time,
@@ -96,11 +108,12 @@ kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,
   const auto from_input = input_->forward(x, context);
   const auto by_time = kernels::permuted_rows(from_input, steps.tokens, steps.places);
   const auto offsets = gate_offsets();
-  if (kernel() && !steps.counts.empty() && hidden_->has_fused_path() &&
-      kernels::has_recurrent_kernel(by_time)) {
-    const auto bias = offsets.defined() ? hidden_->bias() + offsets : hidden_->bias();
-    return kernels::recurrent_states(*kernel(), by_time, hidden_->weight(context), bias, before,
-                                     steps.counts);
+  if (is_fused(by_time)) {
+    const kernels::CellWeights weights{
+        .state = hidden_->weight(context),
+        .bias = offsets.defined() ? hidden_->bias() + offsets : hidden_->bias(),
+        .projection = projection_ ? projection_->weight() : at::Tensor()};
+    return kernels::recurrent_states(*rule(), by_time, weights, before, steps.counts);
   }
   return states_by_step(offsets.defined() ? by_time + offsets : by_time, before, steps.counts,
                         context);

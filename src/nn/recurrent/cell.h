@@ -61,8 +61,8 @@ class RecurrentCell : public torch::nn::Module {
   void set_weight_dropout(double rate, uint32_t site) { hidden_->set_weight_dropout(rate, site); }
 
  protected:
-  /// The cell among those with a fused kernel; nullopt: it overrides `step`.
-  virtual std::optional<kernels::Cell> kernel() const = 0;
+  /// The cell among those with a fused pass; nullopt: it overrides `step`.
+  virtual std::optional<kernels::CellRule> rule() const = 0;
   /// One step. from_input (b, gates) -> the state after.
   virtual kernels::RecurrentState step(const at::Tensor& from_input,
                                        const kernels::RecurrentState& before,
@@ -70,11 +70,13 @@ class RecurrentCell : public torch::nn::Module {
   /// Added to the gates besides the biases: (gates), or undefined.
   virtual at::Tensor gate_offsets() const { return {}; }
 
-  Linear input_{nullptr};   // (G H, D)
-  Linear hidden_{nullptr};  // (G H, S)
+  Linear input_{nullptr};       // (G H, D)
+  Linear hidden_{nullptr};      // (G H, S)
+  Linear projection_{nullptr};  // (S, H), of an LSTM with a projected state
   CellOptions options_;
 
  private:
+  bool is_fused(const at::Tensor& by_time) const;
   kernels::RecurrentState states_by_step(const at::Tensor& by_time,
                                          const kernels::RecurrentState& before,
                                          const std::vector<int64_t>& counts,

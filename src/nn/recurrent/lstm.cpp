@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
@@ -16,10 +18,6 @@ struct LstmOptions {
   std::optional<double> projection_clip = std::nullopt;  // and of the projected state
 };
 
-at::Tensor clipped(const at::Tensor& x, const std::optional<double>& most) {
-  return most ? x.clamp(-*most, *most) : x;
-}
-
 class Lstm : public RecurrentCell {
  public:
   Lstm(const CellOptions& options, const LstmOptions& own)
@@ -37,21 +35,11 @@ class Lstm : public RecurrentCell {
   }
 
  protected:
-  std::optional<kernels::Cell> kernel() const override {
-    return own_.projection || own_.cell_clip ? std::nullopt : std::optional(kernels::Cell::kLstm);
-  }
-
-  kernels::RecurrentState step(const at::Tensor& from_input,
-                               const kernels::RecurrentState& before,
-                               const ForwardContext& context) override {
-    const auto from_state = hidden_->forward(before.state, context);
-    auto after = own_.cell_clip
-                     ? clipped_step(from_input + from_state, before)
-                     : kernels::cell_step(kernels::Cell::kLstm, from_input, from_state, before);
-    if (own_.projection) {
-      after.state = clipped(projection_->forward(after.state, context), own_.projection_clip);
-    }
-    return after;
+  std::optional<kernels::CellRule> rule() const override {
+    constexpr auto kNone = std::numeric_limits<double>::infinity();
+    return kernels::CellRule{.cell = kernels::Cell::kLstm,
+                             .memory_clip = own_.cell_clip.value_or(kNone),
+                             .state_clip = own_.projection_clip.value_or(kNone)};
   }
 
   at::Tensor gate_offsets() const override {
@@ -64,18 +52,7 @@ class Lstm : public RecurrentCell {
   }
 
  private:
-  kernels::RecurrentState clipped_step(const at::Tensor& gates,
-                                       const kernels::RecurrentState& before) const {
-    const auto gate = gates.chunk(kLstmGates, 1);
-    const auto memory =
-        clipped(at::sigmoid(gate[1]) * before.memory + at::sigmoid(gate[0]) * at::tanh(gate[2]),
-                own_.cell_clip);
-    return {.state = (at::sigmoid(gate[3]) * at::tanh(memory)).to(gates.scalar_type()),
-            .memory = memory};
-  }
-
   LstmOptions own_;
-  Linear projection_{nullptr};  // (S, H)
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ std::string carried_name(int64_t layer, const char* part) {
 }  // namespace
 
 Recurrent::Recurrent(const RecurrentOptions& options) : options_(options) {
-  const CellOptions cell{.dim = options.dim, .width = options.width};
+  const CellOptions cell{.dim = options.input_dim > 0 ? options.input_dim : options.dim,
+                         .width = options.width};
   cell_ = register_module("cell", options.make_cell(cell));
   cell_->set_weight_dropout(options.weight_dropout,
                             site_id(options.layer, RecurrentDropoutSite::kWeights));
@@ -51,9 +52,17 @@ Recurrent::Recurrent(const RecurrentOptions& options) : options_(options) {
     reverse_cell_->set_weight_dropout(
         options.weight_dropout, site_id(options.layer, RecurrentDropoutSite::kReverseWeights));
   }
-  const int64_t directions = options.is_bidirectional ? 2 : 1;
-  output_ = register_module("output",
-                            Linear(LinearOptions{directions * cell_->state_width(), options.dim}));
+  if (options.has_output_projection) {
+    output_ = register_module("output", Linear(LinearOptions{states_width(), options.dim}));
+  }
+}
+
+int64_t Recurrent::states_width() const {
+  return (options_.is_bidirectional ? 2 : 1) * cell_->state_width();
+}
+
+std::optional<int64_t> Recurrent::output_dim() const {
+  return output_ ? options_.dim : states_width();
 }
 
 kernels::RecurrentState Recurrent::state_before(const at::Tensor& x,
@@ -149,14 +158,15 @@ at::Tensor Recurrent::states(const at::Tensor& input, const ForwardContext& cont
 }
 
 at::Tensor Recurrent::forward(const at::Tensor& x, const ForwardContext& context) {
-  return output_->forward(states(x, context), context);  // (N, D)
+  const auto all = states(x, context);
+  return output_ ? output_->forward(all, context) : all;  // (N, D), or (N, S)
 }
 
 at::Tensor Recurrent::forward_selected(const at::Tensor& x,
                                        const ForwardContext& context,
                                        const RowSelection& selection) {
-  return output_->forward(selection.select(states(x, context)),
-                          selection.select(context));  // (M, D)
+  const auto selected = selection.select(states(x, context));
+  return output_ ? output_->forward(selected, selection.select(context)) : selected;  // (M, D)
 }
 
 SublayerDefinition::Maker read_recurrent(config::Section& section) {
@@ -173,6 +183,11 @@ SublayerDefinition::Maker read_recurrent(config::Section& section) {
   section.read("bidirectional", is_bidirectional,
                {.help = "A second cell reads each sequence from its end; not for models that "
                         "generate."});
+  bool has_output_projection = true;
+  section.read("output_projection", has_output_projection,
+               {.help = "A product of the state with a matrix is the output, of width dim. false: "
+                        "the state itself is, as in torch.nn.LSTM. Its width must be dim, unless "
+                        "residual.type is none and the next layer is recurrent, too."});
   double weight_dropout = 0;
   section.read("weight_dropout", weight_dropout,
                {.help = "Dropout probability of the weights between one state and the next, with "
@@ -187,7 +202,7 @@ SublayerDefinition::Maker read_recurrent(config::Section& section) {
     document_components(section, "cell", registry);
     return {};
   }
-  return [width, is_bidirectional, weight_dropout, variational_dropout,
+  return [width, is_bidirectional, has_output_projection, weight_dropout, variational_dropout,
           make_cell = registry.at(name).read(section)](const BlockOptions& options) {
     if (is_bidirectional && options.attention.is_causal) {
       throw config::Error(
@@ -196,10 +211,12 @@ SublayerDefinition::Maker read_recurrent(config::Section& section) {
     }
     return std::make_shared<Recurrent>(
         RecurrentOptions{.dim = options.dim(),
+                         .input_dim = options.input_width(),
                          .width = width.value_or(options.dim()),
                          .layer = options.layer,
                          .make_cell = make_cell,
                          .is_bidirectional = is_bidirectional,
+                         .has_output_projection = has_output_projection,
                          .weight_dropout = weight_dropout,
                          .variational_dropout = variational_dropout});
   };

@@ -13,7 +13,9 @@ class Rnn : public RecurrentCell {
       : RecurrentCell(options, 1, options.width), activation_(activation) {}
 
  protected:
-  std::optional<kernels::Cell> kernel() const override { return activation_; }
+  std::optional<kernels::CellRule> rule() const override {
+    return kernels::CellRule{.cell = activation_};
+  }
 
  private:
   kernels::Cell activation_;

@@ -202,6 +202,88 @@ INSTANTIATE_TEST_SUITE_P(Of,
                                                               "{cell: rnn, activation: relu}"),
                                             ::testing::Bool()));
 
+class FusedCells : public ::testing::TestWithParam<CellCase> {};
+
+/// In double precision a layer runs step by step.
+TEST_P(FusedCells, EqualTheStepsInDoublePrecision) {
+  const auto& [cell, is_bidirectional] = GetParam();
+  const auto run = [&](at::ScalarType type) {
+    const auto layer = filled(cell, is_bidirectional);
+    layer->to(type);
+    auto x = recurrent_rows(17, type).requires_grad_();
+    const auto y = layer->forward(x, test::context_of(kRagged));
+    (y * recurrent_rows(17, type).cos()).sum().backward();
+    std::vector<at::Tensor> all = {y.detach(), x.grad()};
+    for (const auto& parameter : layer->parameters()) {
+      all.push_back(parameter.grad());
+    }
+    return all;
+  };
+  const auto found = run(at::kFloat);
+  const auto expected = run(at::kDouble);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_TRUE(test::near(found[i], expected[i], i == 0 ? 1e-6 : 5e-6)) << i;
+  }
+}
+
+TEST_P(FusedCells, RoundInBf16) {
+  const auto& [cell, is_bidirectional] = GetParam();
+  const auto layer = filled(cell, is_bidirectional);
+  const auto expected = layer->forward(recurrent_rows(17), test::context_of(kRagged));
+  layer->to(at::kBFloat16);
+  auto x = recurrent_rows(17).to(at::kBFloat16).requires_grad_();
+  const auto found = layer->forward(x, test::context_of(kRagged));
+  EXPECT_TRUE(test::near(found.to(at::kFloat), expected, 0.05));
+  found.sum().backward();
+  EXPECT_TRUE(x.grad().isfinite().all().item<bool>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of,
+                         FusedCells,
+                         ::testing::Combine(::testing::Values("{cell: gru, reset: before}",
+                                                              "{cell: lstm, cell_clip: 0.2}",
+                                                              "{cell: lstm, projection: 3, "
+                                                              "cell_clip: 0.2, projection_clip: "
+                                                              "0.05}"),
+                                            ::testing::Bool()));
+
+/// A cell of a program that links Weft, without a fused pass (arXiv:1701.03452, equation 2): h' =
+/// (1 - f) h + f tanh(W x + U (f h)).
+class MinimalGatedCell : public RecurrentCell {
+ public:
+  explicit MinimalGatedCell(const CellOptions& options)
+      : RecurrentCell(options, /*gates=*/2, options.width) {}
+
+ protected:
+  std::optional<kernels::CellRule> rule() const override { return std::nullopt; }
+  kernels::RecurrentState step(const at::Tensor& from_input,
+                               const kernels::RecurrentState& before,
+                               const ForwardContext& context) override {
+    const auto x = from_input.chunk(2, 1);
+    const auto forget = at::sigmoid(x[0] + hidden_->forward(before.state, context).chunk(2, 1)[0]);
+    const auto candidate =
+        at::tanh(x[1] + hidden_->forward(forget * before.state, context).chunk(2, 1)[1]);
+    return {.state = before.state + forget * (candidate - before.state), .memory = {}};
+  }
+};
+
+CellMaker read_minimal_gated(config::Section& /*section*/) {
+  return [](const CellOptions& options) { return std::make_shared<MinimalGatedCell>(options); };
+}
+
+TEST(RegisteredCell, RunsStepByStep) {
+  if (recurrent_cells().find("minimal_gated") == nullptr) {
+    register_recurrent_cell({"minimal_gated", read_minimal_gated});
+  }
+  const auto layer = filled("{cell: minimal_gated}", /*is_bidirectional=*/true);
+  auto x = recurrent_rows(17).requires_grad_();
+  const auto all = layer->forward(x, test::context_of(kRagged));
+  EXPECT_TRUE(test::near(layer->forward(x.slice(0, 2, 7), test::context_of({0, 5})),
+                         all.slice(0, 2, 7), 1e-6));
+  all.square().sum().backward();
+  EXPECT_TRUE(x.grad().abs().sum(1).gt(0).all().item<bool>());
+}
+
 /// With an identity as output projection.
 TEST(Recurrent, StackedLayersEqualThoseOfLibtorch) {
   for (const std::string cell : {"{cell: gru}", "{cell: lstm}", "{cell: rnn}"}) {
@@ -411,6 +493,8 @@ INSTANTIATE_TEST_SUITE_P(Of,
                                            "{cell: gru, reset: before}",
                                            "{cell: lstm}",
                                            "{cell: lstm, projection: 3}",
+                                           "{cell: lstm, projection: 3, cell_clip: 0.2, "
+                                           "projection_clip: 0.05}",
                                            "{cell: rnn}"));
 
 /// A training pass of the layer, with all of its parameters' gradients.

@@ -155,6 +155,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "{type: llama, dim: 64, layers: 3, attention: {heads: 4, key_value_heads: 2}, "
                   "position: {length: 64}, feed_forward: {width: 256}}",
                   "{type: causal}"},
+        ProbeCase{"gru",
+                  "{type: gpt2, dim: 64, layers: 3, attention: {heads: 4}, position: {length: 64}, "
+                  "block: rf, recurrent: {cell: gru, reset: before}, feed_forward: {width: 256}}",
+                  "{type: causal}"},
+        ProbeCase{"elmo",
+                  "{type: elmo, dim: 64, layers: 2, recurrent: {cell: lstm, width: 96, projection: "
+                  "32, cell_clip: 3, projection_clip: 3}}",
+                  "{type: bidirectional_lm}"},
         ProbeCase{"span_corruption", "{type: t5", "{type: span_corruption}"},
         ProbeCase{"seq2seq", "{type: bart", "{type: seq2seq}", "pairs"},
         ProbeCase{"classify", "{type: bert", "{type: classify}", "train.tsv"},

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "kernels/recurrent.h"
+
+/// The passes of recurrent_states over the steps of a batch, without autograd. Tensors of N rows
+/// are ordered by time; all tensors are contiguous.
+namespace weft::kernels {
+
+/// What the forward pass leaves.
+struct RecurrentResult {
+  /// (N, S), (N, H); a GRU with the reset behind the product has a memory here, the state's part
+  /// of the candidate.
+  RecurrentState after;
+  at::Tensor gates;  // (N, gates) after their activation; undefined for a cell without gates
+};
+
+RecurrentResult recurrent_forward(const CellRule& rule,
+                                  const at::Tensor& from_input,
+                                  const CellWeights& weights,
+                                  const RecurrentState& before,
+                                  const std::vector<int64_t>& counts);
+
+/// The gradients that are wanted; those of input and bias always are.
+struct RecurrentNeeds {
+  bool weight = true;
+  bool projection = true;
+  bool before = true;
+};
+
+struct RecurrentGradients {
+  at::Tensor input;       // (N, gates)
+  at::Tensor bias;        // (gates)
+  at::Tensor weight;      // undefined if not wanted, or accumulated into the leaf's gradient
+  at::Tensor projection;  // the same
+  RecurrentState before;  // undefined if not wanted
+};
+
+/// gradient (N, S): of the states.
+RecurrentGradients recurrent_backward(const CellRule& rule,
+                                      const CellWeights& weights,
+                                      const RecurrentState& before,
+                                      const RecurrentResult& result,
+                                      const at::Tensor& gradient,
+                                      const std::vector<int64_t>& counts,
+                                      const RecurrentNeeds& needs);
+
+}  // namespace weft::kernels
