@@ -13,6 +13,7 @@
 #include "models/config/family.h"
 #include "models/directory.h"
 #include "support/context.h"
+#include "support/folder.h"
 #include "support/tensor_file.h"
 #include "support/tensors.h"
 

@@ -70,7 +70,7 @@ TEST(PlainLanguageModel, EqualsTheTextbookModel) {
     }
     return names;
   }();
-  auto words = own["embeddings.word"].detach().clone().requires_grad_();
+  auto words = model->input_embeddings().detach().clone().requires_grad_();
   {
     const at::NoGradGuard no_grad;
     for (const auto& [name, their_name] : pairs) {
@@ -90,7 +90,7 @@ TEST(PlainLanguageModel, EqualsTheTextbookModel) {
   const auto weights = at::arange(found.numel(), at::kFloat).cos().view_as(found);
   (found * weights).sum().backward();
   (expected * weights).sum().backward();
-  EXPECT_TRUE(test::near(own["embeddings.word"].grad(), words.grad(), 5e-6));
+  EXPECT_TRUE(test::near(model->input_embeddings().grad(), words.grad(), 5e-6));
   for (const auto& [name, their_name] : pairs) {
     EXPECT_TRUE(test::near(own[name].grad(), theirs[their_name].grad(), 5e-6)) << name;
   }
@@ -153,7 +153,7 @@ TEST(PlainClassifier, OfTheMeanIsABagOfEmbeddings) {
       Head::kSequence);
   const at::NoGradGuard no_grad;
   auto own = model->named_parameters();
-  own["embeddings.word"].abs_();
+  model->input_embeddings().abs_();
   for (const auto* part : {"input", "hidden"}) {
     own[std::string("layers.0.recurrent.cell.") + part + ".bias"].zero_();
   }
@@ -163,7 +163,7 @@ TEST(PlainClassifier, OfTheMeanIsABagOfEmbeddings) {
   const auto found = model->classify(input, test::context_of(kPlainLengths));
   for (std::size_t b = 0; b + 1 < kPlainLengths.size(); ++b) {
     const auto mean =
-        own["embeddings.word"]
+        model->input_embeddings()
             .index_select(0, input.ids.slice(0, kPlainLengths[b], kPlainLengths[b + 1]))
             .mean(0);
     EXPECT_TRUE(test::near(found[static_cast<int64_t>(b)], at::mv(own["head.weight"], mean), 1e-6))
