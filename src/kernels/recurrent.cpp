@@ -1,6 +1,7 @@
 #include "kernels/recurrent.h"
 
 #include <cmath>
+#include <optional>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -32,12 +33,14 @@ class RecurrentStates : public torch::autograd::Function<RecurrentStates> {
                                const std::optional<at::Tensor>& projection,
                                const CellRule& rule,
                                const std::vector<int64_t>& counts) {
-    const CellWeights weights{
-        .state = weight, .bias = bias, .projection = projection.value_or(at::Tensor())};
-    const RecurrentState before{.state = state, .memory = memory.value_or(at::Tensor())};
-    const auto result = recurrent_forward(rule, from_input, weights, before, counts);
+    const RecurrentBatch batch{
+        .rule = rule,
+        .weights = {.state = weight, .bias = bias, .projection = projection.value_or(at::Tensor())},
+        .before = {.state = state, .memory = memory.value_or(at::Tensor())},
+        .counts = counts};
+    const auto result = recurrent_forward(batch, from_input);
     const auto& after = result.after;
-    context->save_for_backward({weight, bias, weights.projection, before.state, before.memory,
+    context->save_for_backward({weight, bias, batch.weights.projection, state, batch.before.memory,
                                 after.state, after.memory, result.gates});
     context->saved_data["cell"] = static_cast<int64_t>(rule.cell);
     context->saved_data["memory_clip"] = rule.memory_clip;
@@ -53,24 +56,23 @@ class RecurrentStates : public torch::autograd::Function<RecurrentStates> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const ScopedOperationTimer timer(Operation::kMatmul);
     const auto saved = context->get_saved_variables();
-    const CellRule rule{
-        .cell = static_cast<Cell>(context->saved_data["cell"].toInt()),
-        .memory_clip = context->saved_data["memory_clip"].toDouble(),
-        .state_clip = context->saved_data["state_clip"].toDouble(),
-    };
-    const CellWeights weights{.state = saved[0], .bias = saved[1], .projection = saved[2]};
-    const RecurrentState before{.state = saved[3], .memory = saved[4]};
+    const RecurrentBatch batch{
+        .rule = {.cell = static_cast<Cell>(context->saved_data["cell"].toInt()),
+                 .memory_clip = context->saved_data["memory_clip"].toDouble(),
+                 .state_clip = context->saved_data["state_clip"].toDouble()},
+        .weights = {.state = saved[0], .bias = saved[1], .projection = saved[2]},
+        .before = {.state = saved[3], .memory = saved[4]},
+        .counts = context->saved_data["counts"].toIntVector()};
     const RecurrentResult result{.after = {.state = saved[5], .memory = saved[6]},
                                  .gates = saved[7]};
     // Arguments that are left out have no number.
-    const bool has_memory = before.memory.defined();
-    const bool is_projected = weights.projection.defined();
+    const bool has_memory = batch.before.memory.defined();
+    const bool is_projected = batch.weights.projection.defined();
     const RecurrentNeeds needs{
         .weight = context->needs_input_grad(1),
         .projection = is_projected && context->needs_input_grad(has_memory ? 5 : 4),
         .before = context->needs_input_grad(3) || (has_memory && context->needs_input_grad(4))};
-    const auto found = recurrent_backward(rule, weights, before, result, gradients[0].contiguous(),
-                                          context->saved_data["counts"].toIntVector(), needs);
+    const auto found = recurrent_backward(batch, result, gradients[0].contiguous(), needs);
     return {found.input,         found.weight,     found.bias, found.before.state,
             found.before.memory, found.projection, {},         {}};
   }

@@ -72,27 +72,23 @@ PackedParts packed_parts(const CellParts& parts, bool is_forward) {
 
 class ForwardPass {
  public:
-  ForwardPass(const CellRule& rule,
-              const at::Tensor& from_input,
-              const CellWeights& weights,
-              const RecurrentState& before,
-              int64_t sequences)
-      : rule_(rule),
-        parts_(rule, weights),
+  ForwardPass(const RecurrentBatch& batch, const at::Tensor& from_input)
+      : rule_(batch.rule),
+        parts_(batch.rule, batch.weights),
         packed_(packed_parts(parts_, /*is_forward=*/true)),
         from_input_(from_input),
-        last_(before) {
+        last_(batch.before) {
     const auto like = from_input.options();
     const int64_t tokens = from_input.size(0);
-    result_.after.state = at::empty({tokens, weights.state.size(1)}, like);
-    if (has_values(rule.cell)) {
+    result_.after.state = at::empty({tokens, batch.weights.state.size(1)}, like);
+    if (has_values(rule_.cell)) {
       result_.after.memory = at::empty({tokens, parts_.width}, like.dtype(at::kFloat));
     }
-    if (has_gates(rule.cell)) {
+    if (has_gates(rule_.cell)) {
       result_.gates = at::empty_like(from_input);
     }
     if (parts_.projection.defined() || parts_.reset.defined()) {
-      buffer_ = at::empty({sequences, parts_.width}, like);
+      buffer_ = at::empty({batch.counts.front(), parts_.width}, like);
     }
   }
 
@@ -159,25 +155,22 @@ class ForwardPass {
 
 class BackwardPass {
  public:
-  BackwardPass(const CellRule& rule,
-               const CellWeights& weights,
-               const RecurrentState& before,
+  BackwardPass(const RecurrentBatch& batch,
                const RecurrentResult& result,
-               const at::Tensor& gradient,
-               int64_t sequences)
-      : rule_(rule),
-        parts_(rule, weights),
+               const at::Tensor& gradient)
+      : batch_(batch),
+        rule_(batch.rule),
+        parts_(batch.rule, batch.weights),
         packed_(packed_parts(parts_, /*is_forward=*/false)),
-        before_(before),
         result_(result),
         gradient_(parts_.projection.defined() ? gradient.clone() : gradient),
         first_(gradient.size(0)) {
     const auto like = gradient.options();
     const int64_t tokens = gradient.size(0);
-    input_gradient_ = at::empty({tokens, gates_of(rule.cell) * parts_.width}, like);
-    state_gradient_ = rule.cell == Cell::kGru ? at::empty_like(input_gradient_) : input_gradient_;
-    if (has_gates(rule.cell)) {
-      direct_ = at::empty({sequences, parts_.width}, like.dtype(at::kFloat));
+    input_gradient_ = at::empty({tokens, gates_of(rule_.cell) * parts_.width}, like);
+    state_gradient_ = rule_.cell == Cell::kGru ? at::empty_like(input_gradient_) : input_gradient_;
+    if (has_gates(rule_.cell)) {
+      direct_ = at::empty({batch.counts.front(), parts_.width}, like.dtype(at::kFloat));
     }
     if (parts_.projection.defined() || parts_.reset.defined()) {
       recomputed_ = at::empty({tokens, parts_.width}, like);
@@ -189,7 +182,7 @@ class BackwardPass {
   void step(int64_t rows, int64_t earlier, bool continues) {
     first_ -= rows;
     const int64_t previous = first_ - earlier;
-    const auto& states = earlier > 0 ? result_.after : before_;
+    const auto& states = earlier > 0 ? result_.after : batch_.before;
     run(rows, states, previous, state_gradient(rows), /*is_reset=*/false);
     auto of_product = state_gradient_.narrow(0, first_, rows);
     if (parts_.reset.defined()) {
@@ -202,20 +195,20 @@ class BackwardPass {
     continued_ = rows;
   }
 
-  RecurrentGradients gradients(const at::Tensor& weight,
-                               const std::vector<int64_t>& counts,
-                               const RecurrentNeeds& needs) const {
-    RecurrentGradients found{.input = input_gradient_, .bias = bias_gradient(state_gradient_)};
+  RecurrentGradients gradients(const RecurrentNeeds& needs) const {
+    RecurrentGradients found;
+    found.input = input_gradient_;
+    found.bias = bias_gradient(state_gradient_);
     if (needs.weight) {
-      found.weight = gradient_of_weight(weight, states_before(counts));
+      found.weight = gradient_of_weight(batch_.weights.state, states_before());
     }
     if (needs.projection) {
       found.projection = weight_gradient(parts_.projection, gradient_, recomputed_);
     }
     if (needs.before) {
-      found.before.state = first_gradient(from_next_, before_.state);
+      found.before.state = first_gradient(from_next_, batch_.before.state);
       if (rule_.cell == Cell::kLstm) {
-        found.before.memory = first_gradient(direct_, before_.memory);
+        found.before.memory = first_gradient(direct_, batch_.before.memory);
       } else if (has_gates(rule_.cell)) {
         found.before.state.narrow(0, 0, direct_.size(0)).add_(direct_);
       }
@@ -274,8 +267,9 @@ class BackwardPass {
   }
 
   /// The states before each token: (N, S).
-  at::Tensor states_before(const std::vector<int64_t>& counts) const {
-    std::vector<at::Tensor> all = {before_.state.narrow(0, 0, counts.front())};
+  at::Tensor states_before() const {
+    const auto& counts = batch_.counts;
+    std::vector<at::Tensor> all = {batch_.before.state.narrow(0, 0, counts.front())};
     int64_t first = 0;
     for (std::size_t step = 1; step < counts.size(); ++step) {
       all.push_back(result_.after.state.narrow(0, first, counts[step]));
@@ -306,10 +300,10 @@ class BackwardPass {
     return result;
   }
 
+  const RecurrentBatch& batch_;
   CellRule rule_;
   CellParts parts_;
   PackedParts packed_;
-  RecurrentState before_;
   RecurrentResult result_;
   at::Tensor gradient_;  // of the states; with a projection what the next steps add is added
   at::Tensor input_gradient_;
@@ -323,31 +317,25 @@ class BackwardPass {
 
 }  // namespace
 
-RecurrentResult recurrent_forward(const CellRule& rule,
-                                  const at::Tensor& from_input,
-                                  const CellWeights& weights,
-                                  const RecurrentState& before,
-                                  const std::vector<int64_t>& counts) {
-  ForwardPass pass(rule, from_input, weights, before, counts.front());
-  for (const auto rows : counts) {
+RecurrentResult recurrent_forward(const RecurrentBatch& batch, const at::Tensor& from_input) {
+  ForwardPass pass(batch, from_input);
+  for (const auto rows : batch.counts) {
     pass.step(rows);
   }
   return pass.result();
 }
 
-RecurrentGradients recurrent_backward(const CellRule& rule,
-                                      const CellWeights& weights,
-                                      const RecurrentState& before,
+RecurrentGradients recurrent_backward(const RecurrentBatch& batch,
                                       const RecurrentResult& result,
                                       const at::Tensor& gradient,
-                                      const std::vector<int64_t>& counts,
                                       const RecurrentNeeds& needs) {
-  BackwardPass pass(rule, weights, before, result, gradient, counts.front());
+  BackwardPass pass(batch, result, gradient);
+  const auto& counts = batch.counts;
   for (auto step = counts.size(); step > 1; --step) {
     pass.step(counts[step - 1], counts[step - 2], /*continues=*/true);
   }
   pass.step(counts.front(), 0, needs.before);
-  return pass.gradients(weights.state, counts, needs);
+  return pass.gradients(needs);
 }
 
 }  // namespace weft::kernels

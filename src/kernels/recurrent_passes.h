@@ -11,6 +11,14 @@
 /// are ordered by time; all tensors are contiguous.
 namespace weft::kernels {
 
+/// What both passes read.
+struct RecurrentBatch {
+  CellRule rule;
+  CellWeights weights;
+  RecurrentState before;        // of counts[0] sequences or more
+  std::vector<int64_t> counts;  // tokens of each step
+};
+
 /// What the forward pass leaves.
 struct RecurrentResult {
   /// (N, S), (N, H); a GRU with the reset behind the product has a memory here, the state's part
@@ -19,11 +27,8 @@ struct RecurrentResult {
   at::Tensor gates;  // (N, gates) after their activation; undefined for a cell without gates
 };
 
-RecurrentResult recurrent_forward(const CellRule& rule,
-                                  const at::Tensor& from_input,
-                                  const CellWeights& weights,
-                                  const RecurrentState& before,
-                                  const std::vector<int64_t>& counts);
+/// from_input (N, gates).
+RecurrentResult recurrent_forward(const RecurrentBatch& batch, const at::Tensor& from_input);
 
 /// The gradients that are wanted; those of input and bias always are.
 struct RecurrentNeeds {
@@ -41,12 +46,9 @@ struct RecurrentGradients {
 };
 
 /// gradient (N, S): of the states.
-RecurrentGradients recurrent_backward(const CellRule& rule,
-                                      const CellWeights& weights,
-                                      const RecurrentState& before,
+RecurrentGradients recurrent_backward(const RecurrentBatch& batch,
                                       const RecurrentResult& result,
                                       const at::Tensor& gradient,
-                                      const std::vector<int64_t>& counts,
                                       const RecurrentNeeds& needs);
 
 }  // namespace weft::kernels
