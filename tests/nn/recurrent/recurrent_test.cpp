@@ -226,6 +226,21 @@ TEST_P(FusedCells, EqualTheStepsInDoublePrecision) {
   }
 }
 
+/// As for generation, where the layer runs step by step, too.
+TEST_P(FusedCells, EqualTheStepsOfPackedWeights) {
+  const at::NoGradGuard no_grad;
+  const auto& [cell, is_bidirectional] = GetParam();
+  const auto layer = filled(cell, is_bidirectional);
+  const auto expected = layer->forward(recurrent_rows(17), test::context_of(kRagged));
+  for (const auto& module : layer->modules()) {
+    if (auto* const linear = module->as<Linear>()) {
+      linear->pack();
+    }
+  }
+  EXPECT_TRUE(
+      test::near(layer->forward(recurrent_rows(17), test::context_of(kRagged)), expected, 1e-6));
+}
+
 TEST_P(FusedCells, RoundInBf16) {
   const auto& [cell, is_bidirectional] = GetParam();
   const auto layer = filled(cell, is_bidirectional);
