@@ -15,7 +15,7 @@ namespace weft::inference {
 struct Alignment {
   std::vector<std::string> source;  // S, tokens
   std::vector<std::string> target;  // L
-  at::Tensor weights;               // (L, S) fp32 on the host; rows add up to 1
+  at::Tensor weights;               // (L, S) fp32 on the host; rows add up to at most 1
 
   /// The source token with the largest weight, for each target token.
   std::vector<int64_t> hard() const;

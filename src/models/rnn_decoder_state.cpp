@@ -15,10 +15,10 @@ constexpr int64_t kStateLayer = 0;  // of nn::DecodingState
 template <class Source>
 auto parts_of_source(Source& source) {
   auto& attention = source.attention;
-  return std::vector{std::pair{"summary", &source.summary}, std::pair{"values", &attention.values},
-                     std::pair{"keys", &attention.keys},
-                     std::pair{"is_hidden", &attention.is_hidden},
-                     std::pair{"fertility", &attention.fertility}};
+  return std::vector{
+      std::pair{"summary", &source.summary},    std::pair{"values", &attention.values},
+      std::pair{"keys", &attention.keys},       std::pair{"is_hidden", &attention.is_hidden},
+      std::pair{"lengths", &attention.lengths}, std::pair{"fertility", &attention.fertility}};
 }
 
 }  // namespace

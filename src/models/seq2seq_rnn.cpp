@@ -1,20 +1,18 @@
 #include "models/seq2seq_rnn.h"
 
-#include <tuple>
-
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include "base/string_util.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
-#include "kernels/recurrent.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/layer_types.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
+#include "nn/recurrent/local_window.h"
 
 namespace weft::models {
 
@@ -36,28 +34,9 @@ uint32_t layer_site(int64_t layer) {
   return nn::site_id(layer, nn::BlockDropoutSite::kAttentionOutput);
 }
 
-/// What kernels::dropout multiplies with, in the order of computation; undefined without dropout.
-at::Tensor dropout_mask(const at::Tensor& like,
-                        int64_t width,
-                        double rate,
-                        const kernels::RngKey& key,
-                        const nn::TimeSteps& steps) {
-  if (rate == 0) {
-    return {};
-  }
-  const auto ones = at::ones({like.size(0), width}, like.options().requires_grad(false));
-  return kernels::permuted_rows(kernels::dropout(ones, rate, key), steps.tokens, steps.places);
-}
-
-at::Tensor narrowed(const at::Tensor& x, int64_t first, int64_t count) {
-  return x.defined() ? x.narrow(0, first, count) : x;
-}
-
-/// (1, L, S) of each sequence, from the steps' weights (N, S) in the order of computation.
-nn::AttentionRecorder::Weights recorded_weights(const std::vector<at::Tensor>& by_step,
-                                                const nn::TimeSteps& steps,
+/// (1, L, S) of each sequence, from the weights (N, S) of all tokens.
+nn::AttentionRecorder::Weights recorded_weights(const at::Tensor& rows,
                                                 const nn::ForwardContext& context) {
-  const auto rows = kernels::permuted_rows(at::cat(by_step), steps.places, steps.tokens);
   const auto& sources = context.encoder_states->layout;
   const auto* decoding = context.decoding_state;
   nn::AttentionRecorder::Weights result;
@@ -103,12 +82,13 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
     }
   }
   if (own.score) {
-    attention_ =
-        register_module("attention", std::make_shared<nn::EncoderAttention>(
-                                         nn::EncoderAttentionOptions{.query_width = state_width,
-                                                                     .value_width = encoded,
-                                                                     .make_score = own.score->make,
-                                                                     .coverage = own.coverage}));
+    attention_ = register_module("attention",
+                                 std::make_shared<nn::EncoderAttention>(nn::EncoderAttentionOptions{
+                                     .query_width = state_width,
+                                     .value_width = encoded,
+                                     .make_score = own.score->make,
+                                     .coverage = own.coverage,
+                                     .make_window = own.local ? own.local->make : nullptr}));
   }
   const auto fed = !own.attends_after ? encoded : own.has_input_feeding ? options.dim : 0;
   decoder_ = make_cells("decoder", layers, options.dim + fed, state_width);
@@ -157,16 +137,23 @@ at::Tensor Seq2SeqRnn::encode(const SourceInput& source, const nn::ForwardContex
   own.decoding_state = nullptr;
   auto x = embedded(source_words_, source.ids, own, nn::site_id(nn::DropoutSite::kEmbedding));
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
-    if (i > 0) {
-      x = kernels::dropout(x, own.rate(options_.dropout),
-                           own.rng_key(layer_site(static_cast<int64_t>(i))));
+    const auto input = i == 0 ? x
+                              : kernels::dropout(x, own.rate(options_.dropout),
+                                                 own.rng_key(layer_site(static_cast<int64_t>(i))));
+    auto states = encoder_[i]->token_states(input, /*is_reverse=*/false, own);
+    if (!reverse_encoder_.empty()) {
+      states =
+          at::cat({states, reverse_encoder_[i]->token_states(input, /*is_reverse=*/true, own)}, 1);
     }
-    auto states = encoder_[i]->token_states(x, /*is_reverse=*/false, own);
-    x = reverse_encoder_.empty()
-            ? states
-            : at::cat({states, reverse_encoder_[i]->token_states(x, /*is_reverse=*/true, own)}, 1);
+    x = layer_output(i, states, x);
   }
   return x;
+}
+
+at::Tensor Seq2SeqRnn::layer_output(std::size_t layer,
+                                    const at::Tensor& state,
+                                    const at::Tensor& input) const {
+  return layer > 0 && options_.seq2seq_rnn.has_residuals ? state + input : state;
 }
 
 at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layout& layout) const {
@@ -184,156 +171,16 @@ at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layou
   return at::cat({last.narrow(1, 0, width), first.narrow(1, width, width)}, 1);
 }
 
-RnnDecoderSource Seq2SeqRnn::read_source(const std::vector<int64_t>& sequences,
-                                         const nn::ForwardContext& context) {
-  TORCH_CHECK(context.encoder_states != nullptr,
-              "a decoder needs the hidden states of its encoder: context.encoder_states");
-  const auto& encoder = *context.encoder_states;
-  const auto read = [&] {
-    return RnnDecoderSource{.attention = attention_ != nullptr
-                                             ? attention_->read(encoder.states, encoder.layout)
-                                             : nn::AttentionSource{},
-                            .summary = summary_of(encoder.states, encoder.layout)};
-  };
-  const auto device = encoder.states.device();
-  auto* const decoding = context.decoding_state;
-  if (decoding == nullptr) {
-    return read().select(kernels::to_device(sequences, device));
-  }
-  auto all = RnnDecoderSource::kept(*decoding);
-  if (!all.summary.defined()) {
-    all = read();
-    all.keep(*decoding);
-  }
-  std::vector<int64_t> rows;
-  rows.reserve(sequences.size());
-  for (const auto sequence : sequences) {
-    rows.push_back(decoding->source_indices()[static_cast<std::size_t>(sequence)]);
-  }
-  return all.select(kernels::to_device(rows, device));
-}
-
-RnnDecoderState Seq2SeqRnn::initial_state(const RnnDecoderSource& source) {
-  const auto& own = options_.seq2seq_rnn;
-  RnnDecoderState state;
-  for (std::size_t i = 0; i < bridges_.size(); ++i) {
-    kernels::RecurrentState layer{.state = bridges_[i]->forward(source.summary).tanh(),
-                                  .memory = {}};
-    if (!memory_bridges_.empty()) {
-      layer.memory = memory_bridges_[i]->forward(source.summary).to(at::kFloat);
-    }
-    state.layers.push_back(std::move(layer));
-  }
-  if (own.has_input_feeding) {
-    state.features = source.summary.new_zeros({source.summary.size(0), options_.dim});
-  }
-  if (attention_ != nullptr) {
-    state.coverage = attention_->no_coverage(source.attention);
-  }
-  return state;
-}
-
-at::Tensor Seq2SeqRnn::run_layers(const at::Tensor& x,
-                                  RnnDecoderState& state,
-                                  const std::vector<at::Tensor>& masks,
-                                  const nn::ForwardContext& context) {
-  auto input = x;
-  for (std::size_t i = 0; i < decoder_.size(); ++i) {
-    if (i > 0 && masks[i].defined()) {
-      input = input * masks[i];
-    }
-    state.layers[i] = decoder_[i]->next(input, state.layers[i], context);
-    input = state.layers[i].state;
-  }
-  return input;
-}
-
-Seq2SeqRnn::Step Seq2SeqRnn::step(const at::Tensor& x,
-                                  const RnnDecoderSource& source,
-                                  RnnDecoderState& state,
-                                  const std::vector<at::Tensor>& masks,
-                                  const nn::ForwardContext& context) {
-  const auto& own = options_.seq2seq_rnn;
-  const auto attend = [&](const at::Tensor& query) {
-    if (attention_ == nullptr) {
-      return nn::EncoderAttention::Result{.context = source.summary, .weights = {}, .coverage = {}};
-    }
-    auto result = attention_->attend(query, source.attention, state.coverage, context);
-    state.coverage = result.coverage;
-    return result;
-  };
-  if (!own.attends_after) {
-    const auto [read, weights, coverage] = attend(state.layers.back().state);
-    const auto after = run_layers(at::cat({x, read}, 1), state, masks, context);
-    return {.inputs = at::cat({after, x, read}, 1), .weights = weights};
-  }
-  const auto after = run_layers(own.has_input_feeding ? at::cat({x, state.features}, 1) : x, state,
-                                masks, context);
-  const auto [read, weights, coverage] = attend(after);
-  const auto features = readout_->forward(at::cat({read, after}, 1)).tanh();
-  if (own.has_input_feeding) {
-    state.features = features;
-  }
-  return {.inputs = features, .weights = weights};
-}
-
-at::Tensor Seq2SeqRnn::read_out(const at::Tensor& inputs) {
-  const auto& own = options_.seq2seq_rnn;
-  if (own.attends_after) {
-    return inputs;  // which are the features
-  }
-  const auto values = readout_->forward(inputs);
-  return own.readout == Readout::kMaxout
-             ? std::get<0>(values.view({-1, options_.dim, 2}).max(2))  // arXiv:1302.4389
-             : values.tanh();
-}
-
 at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& context) {
-  const auto steps = nn::time_steps_of(context.layout);
-  const auto source = read_source(steps.sequences, context);
-  auto* const decoding = context.decoding_state;
-  auto state = initial_state(source);
-  if (decoding != nullptr) {
-    state.load(*decoding, steps.sequences);
-  }
   const auto x =
       embedded(target_words_, input.ids, context, nn::site_id(nn::DropoutSite::kDecoderEmbedding));
-  const auto by_time = kernels::permuted_rows(x, steps.tokens, steps.places);
-  std::vector<at::Tensor> masks(decoder_.size());  // (N, H) of each layer
-  for (std::size_t i = 1; i < masks.size(); ++i) {
-    const auto site = layer_site(options_.layers + static_cast<int64_t>(i));
-    masks[i] = dropout_mask(x, decoder_[0]->state_width(), context.rate(options_.dropout),
-                            context.rng_key(site), steps);
-  }
-  std::vector<at::Tensor> inputs{};
-  std::vector<at::Tensor> weights{};
-  int64_t first = 0;
-  for (const auto count : steps.counts) {
-    auto own_masks = masks;
-    for (auto& mask : own_masks) {
-      mask = narrowed(mask, first, count);
-    }
-    auto now = state.first(count);
-    const auto output =
-        step(by_time.narrow(0, first, count), source.first(count), now, own_masks, context);
-    inputs.push_back(output.inputs);
-    weights.push_back(output.weights);
-    if (decoding != nullptr) {  // sequences without further tokens keep their state
-      state.set_first(now);
-    } else {
-      state = std::move(now);
-    }
-    first += count;
-  }
-  if (decoding != nullptr) {
-    state.keep(*decoding, steps.sequences);
-  }
+  const auto [features, weights] = context.decoding_state != nullptr || attends_between_steps()
+                                       ? run_by_step(x, context)
+                                       : run_by_layer(x, context);
   auto* const recorder = context.attention_recorder;
   if (recorder != nullptr && attention_ != nullptr && recorder->records(kAttentionLayer)) {
-    recorder->add_cross(kAttentionLayer, recorded_weights(weights, steps, context));
+    recorder->add_cross(kAttentionLayer, recorded_weights(weights, context));
   }
-  const auto features =
-      kernels::permuted_rows(read_out(at::cat(inputs)), steps.places, steps.tokens);
   return kernels::dropout(features, context.rate(options_.dropout),
                           context.rng_key(nn::site_id(nn::DropoutSite::kHead)));
 }

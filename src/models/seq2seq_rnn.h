@@ -26,6 +26,11 @@ namespace weft::models {
 /// features of the step before to the cell's input:
 ///
 ///   s_t = cell([y; features_{t-1}], s_{t-1})    c_t = attend(s_t)    features = tanh W [c_t; s_t]
+///
+/// With several layers s_t is the output of the last one, but the query before the step and what a
+/// layer keeps is the state of its cell. With residual connections (arXiv:1609.08144, section 3.1)
+/// the output of each layer but the first is the state plus the layer's input, which is the output
+/// of the layer below, before dropout.
 class Seq2SeqRnn : public Model {
  public:
   /// Parameters are allocated but not initialised.
@@ -44,10 +49,22 @@ class Seq2SeqRnn : public Model {
  private:
   using Cells = std::vector<std::shared_ptr<nn::RecurrentCell>>;
 
-  /// Outputs of a step.
-  struct Step {
-    at::Tensor inputs;   // of the readout; features with attention after the step
+  /// Tokens in the order of computation; those of one step, b of them, after `narrow`.
+  struct StepInput {
+    at::Tensor x;                   // (N, D), embeddings
+    at::Tensor positions;           // (N) int64, in their targets
+    std::vector<at::Tensor> masks;  // (N, H) of each layer: dropout factors of its input, or
+                                    // undefined
+    StepInput narrow(int64_t first, int64_t count) const;
+  };
+  struct StepOutput {
+    at::Tensor inputs;   // (b, ...) of the readout; features with attention after the step
     at::Tensor weights;  // (b, S), undefined without attention
+  };
+  /// Of all tokens, in their order.
+  struct Outputs {
+    at::Tensor features;  // (N, D)
+    at::Tensor weights;   // (N, S), undefined without attention or a recorder
   };
 
   Cells make_cells(const std::string& name,
@@ -59,21 +76,35 @@ class Seq2SeqRnn : public Model {
                       const at::Tensor& ids,
                       const nn::ForwardContext& context,
                       uint32_t site) const;
+  /// The output of a layer, from the state of its cell.
+  at::Tensor layer_output(std::size_t layer,
+                          const at::Tensor& state,
+                          const at::Tensor& input) const;
   at::Tensor summary_of(const at::Tensor& states, const kernels::Layout& layout) const;
-  /// What these sequences of the batch read, in this order.
-  RnnDecoderSource read_source(const std::vector<int64_t>& sequences,
-                               const nn::ForwardContext& context);
+  /// The sequences of the encoder.
+  RnnDecoderSource read_source(const nn::ForwardContext& context);
   RnnDecoderState initial_state(const RnnDecoderSource& source);
-  /// The layers of the decoder. `masks`: dropout factors of the inputs of all layers but the first.
+
+  /// A step of the decoder's layers.
   at::Tensor run_layers(const at::Tensor& x,
                         RnnDecoderState& state,
                         const std::vector<at::Tensor>& masks,
                         const nn::ForwardContext& context);
-  Step step(const at::Tensor& x,
-            const RnnDecoderSource& source,
-            RnnDecoderState& state,
-            const std::vector<at::Tensor>& masks,
-            const nn::ForwardContext& context);
+  StepOutput step(const StepInput& input,
+                  const RnnDecoderSource& source,
+                  RnnDecoderState& state,
+                  const nn::ForwardContext& context);
+  Outputs run_by_step(const at::Tensor& x, const nn::ForwardContext& context);
+
+  /// Whether the input of a step depends on what an earlier one has attended to.
+  bool attends_between_steps() const;
+  /// All steps of the decoder's layers: (N, ...) -> (N, H).
+  at::Tensor run_layers(const at::Tensor& x,
+                        const at::Tensor& summary,
+                        const nn::ForwardContext& context);
+  /// The same as run_by_step, one pass of each layer and of the attention, for a decoder that does
+  /// not attend between steps.
+  Outputs run_by_layer(const at::Tensor& x, const nn::ForwardContext& context);
   at::Tensor read_out(const at::Tensor& inputs);
 
   ModelOptions options_;

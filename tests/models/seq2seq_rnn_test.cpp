@@ -16,6 +16,7 @@
 #include "models/directory.h"
 #include "models/encoder_decoder_parts.h"
 #include "models/inference.h"
+#include "models/seq2seq_rnn_pairs.h"
 #include "nn/attention/attention_recorder.h"
 #include "support/context.h"
 #include "support/folder.h"
@@ -23,62 +24,6 @@
 
 namespace weft::models {
 namespace {
-
-ModelOptions rnn_options(const std::string& keys) {
-  const auto yaml = "model: {type: seq2seq_rnn, dim: 6, dropout: 0, " + keys + "}";
-  auto root = config::Document::parse(yaml, "test.yaml").root();
-  auto section = root.section("model", {.help = ""});
-  auto options = read_model_options(section);
-  options.head = Head::kConditional;
-  options.vocabulary = 15;
-  options.pad_id = 0;
-  options.eos_id = 1;
-  set_decoding_ids(options);
-  return options;
-}
-
-std::shared_ptr<Model> rnn_model(const std::string& keys) {
-  auto model = make_model(rnn_options(keys), 1);
-  test::fill_parameters(*model, 0.6);
-  return model;
-}
-
-const std::vector<int64_t> kSources = {5, 6, 7, 1, 8, 1, 9, 10, 11, 12, 1};
-const std::vector<int64_t> kSourceOffsets = {0, 4, 6, 11};
-const std::vector<int64_t> kTargets = {0, 3, 4, 0, 5, 6, 7, 8, 0};
-const std::vector<int64_t> kTargetOffsets = {0, 3, 8, 9};
-
-struct Pairs {
-  std::vector<int64_t> sources = kSources;
-  std::vector<int64_t> source_offsets = kSourceOffsets;
-  std::vector<int64_t> targets = kTargets;
-  std::vector<int64_t> target_offsets = kTargetOffsets;
-
-  /// The pair at `index` alone.
-  Pairs alone(std::size_t index) const {
-    const auto part = [&](const std::vector<int64_t>& ids, const std::vector<int64_t>& offsets) {
-      return std::vector<int64_t>(ids.begin() + offsets[index], ids.begin() + offsets[index + 1]);
-    };
-    Pairs result{.sources = part(sources, source_offsets),
-                 .targets = part(targets, target_offsets)};
-    result.source_offsets = {0, static_cast<int64_t>(result.sources.size())};
-    result.target_offsets = {0, static_cast<int64_t>(result.targets.size())};
-    return result;
-  }
-};
-
-at::Tensor features_of(Model& model,
-                       const Pairs& pairs = {},
-                       nn::AttentionRecorder* recorder = nullptr) {
-  const auto reading = test::context_of(pairs.source_offsets);
-  const nn::EncoderStates encoder_states{
-      .states = model.encode({.ids = at::tensor(pairs.sources, at::kLong), .patches = {}}, reading),
-      .layout = reading.layout};
-  auto writing = test::context_of(pairs.target_offsets);
-  writing.encoder_states = &encoder_states;
-  writing.attention_recorder = recorder;
-  return model.hidden({.ids = at::tensor(pairs.targets, at::kLong)}, writing);
-}
 
 class Seq2SeqRnns : public testing::TestWithParam<const char*> {};
 
@@ -99,7 +44,14 @@ INSTANTIATE_TEST_SUITE_P(
         "recurrent: {width: 5}, attention: {score: location, positions: 9}, "
         "tie_word_embeddings: false, share_encoder_decoder_embeddings: false",
         "recurrent: {width: 5}, attention: {when: after, input_feeding: true, coverage: sum}, "
-        "output: {type: hierarchical}"));
+        "output: {type: hierarchical}",
+        "recurrent: {width: 5, residual: true}, layers: 2, attention: {local: monotonic, window: "
+        "3, "
+        "coverage: sum}",
+        "recurrent: {cell: lstm, width: 5, projection: 3, residual: true}, layers: 3, "
+        "attention: {score: general, when: after, local: predictive, window: 4}",
+        "recurrent: {cell: rnn, width: 5, bidirectional: false}, layers: 2, attention: {score: "
+        "location, positions: 9, when: after, input_feeding: true, local: predictive, window: 6}"));
 
 TEST_P(Seq2SeqRnns, ComputeEachPairAsIfItWereAlone) {
   const auto model = rnn_model(GetParam());
@@ -184,7 +136,14 @@ TEST_P(Seq2SeqRnns, RecordAlignments) {
     EXPECT_EQ(weights[i].sizes(),
               (std::vector<int64_t>{1, static_cast<int64_t>(pair.targets.size()),
                                     static_cast<int64_t>(pair.sources.size())}));
-    EXPECT_TRUE(test::near(weights[i].sum(2), at::ones({1, weights[i].size(1)})));
+    const auto sums = weights[i].sum(2);
+    const auto& local = model->options().seq2seq_rnn.local;
+    if (local && local->type == "predictive") {
+      EXPECT_GT(sums.min().item<float>(), 0);
+      EXPECT_LT(sums.max().item<float>(), 1);
+    } else {
+      EXPECT_TRUE(test::near(sums, at::ones_like(sums)));
+    }
   }
 }
 
@@ -196,75 +155,6 @@ TEST_P(Seq2SeqRnns, HaveAGradientForEveryParameter) {
   for (const auto& parameter : model->named_parameters()) {
     ASSERT_TRUE(parameter->grad().defined()) << parameter.key();
     EXPECT_GT(parameter->grad().abs().max().item<double>(), 0) << parameter.key();
-  }
-}
-
-/// The equations of the header, one pair and one step at a time.
-at::Tensor reference_features(Model& model, const Pairs& pair) {
-  const auto p = model.named_parameters();
-  const auto linear = [&](const std::string& name, const at::Tensor& x) {
-    const auto y = at::mv(p[name + ".weight"], x);
-    const auto* bias = p.find(name + ".bias");
-    return bias == nullptr ? y : y + *bias;
-  };
-  const auto gru = [&](const std::string& name, const at::Tensor& x, const at::Tensor& h) {
-    const auto from_x = linear(name + ".input", x).chunk(3);
-    const auto from_h = linear(name + ".hidden", h).chunk(3);
-    const auto reset = at::sigmoid(from_x[0] + from_h[0]);
-    const auto update = at::sigmoid(from_x[1] + from_h[1]);
-    return (1 - update) * at::tanh(from_x[2] + reset * from_h[2]) + update * h;
-  };
-  const auto length = pair.sources.size();
-  std::vector<at::Tensor> forward(length);
-  std::vector<at::Tensor> backward(length);
-  auto h = at::zeros({5});
-  for (std::size_t j = 0; j < length; ++j) {
-    h = forward[j] = gru("encoder_0", p["source_words"][pair.sources[j]], h);
-  }
-  h = at::zeros({5});
-  for (auto j = length; j-- > 0;) {
-    h = backward[j] = gru("reverse_encoder_0", p["source_words"][pair.sources[j]], h);
-  }
-  std::vector<at::Tensor> states;
-  for (std::size_t j = 0; j < length; ++j) {
-    states.push_back(at::cat({forward[j], backward[j]}));
-  }
-  auto s = at::tanh(linear("bridge_0", at::cat({forward.back(), backward.front()})));
-  std::vector<at::Tensor> rows;
-  for (const auto token : pair.targets) {
-    std::vector<at::Tensor> scores;
-    for (const auto& state : states) {
-      scores.push_back(at::dot(
-          p["attention.score.vector"][0],
-          at::tanh(linear("attention.score.query", s) + linear("attention.score.key", state))));
-    }
-    const auto weights = at::softmax(at::stack(scores), 0);
-    const auto context = at::matmul(weights, at::stack(states));
-    const auto y = p["source_words"][token];
-    s = gru("decoder_0", at::cat({y, context}), s);
-    rows.push_back(std::get<0>(linear("readout", at::cat({s, y, context})).view({-1, 2}).max(1)));
-  }
-  return at::stack(rows);
-}
-
-TEST(Seq2SeqRnn, ComputesTheEquationsOfBahdanauEtAl) {
-  const auto model = rnn_model("recurrent: {width: 5}, attention: {score: additive, width: 4}");
-  const auto found = features_of(*model);
-  for (std::size_t i = 0; i + 1 < kTargetOffsets.size(); ++i) {
-    EXPECT_TRUE(test::near(found.slice(0, kTargetOffsets[i], kTargetOffsets[i + 1]),
-                           reference_features(*model, Pairs().alone(i)), 1e-5))
-        << i;
-  }
-}
-
-/// Sets the same values for the parameters that both have.
-void copy_common_parameters(Model& from, Model& to) {
-  const at::NoGradGuard guard;
-  const auto source = from.named_parameters();
-  for (auto& parameter : to.named_parameters()) {
-    if (const auto* same = source.find(parameter.key())) {
-      parameter.value().copy_(*same);
-    }
   }
 }
 
@@ -341,7 +231,11 @@ TEST(Seq2SeqRnn, RefusesCombinationsThatHaveNoMeaning) {
            {"attention: {score: none, when: after}", "after has no effect with score: none"},
            {"attention: {score: general, coverage: sum}", "only possible with score: additive"},
            {"attention: {score: dot}", "use general, or recurrent.bidirectional: false"},
-           {"attention: {when: after}, readout: tanh", "has no effect with attention.when"}}) {
+           {"attention: {when: after}, readout: tanh", "has no effect with attention.when"},
+           {"attention: {score: none, local: monotonic}", "no effect with score: none"},
+           {"attention: {local: predictive, window: 1}", "window"},
+           {"attention: {window: 4}", "unknown key 'window'"},
+           {"recurrent: {residual: true}", "has no effect with one layer"}}) {
     try {
       rnn_options(keys);
       ADD_FAILURE() << keys;

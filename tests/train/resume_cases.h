@@ -226,6 +226,23 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "{type: class_based}}",
       "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
       "train.precision=bf16"}},
+    {"recurrent translation with predicted windows and residual connections",
+     "{type: seq2seq}",
+     "pairs",
+     ".tsv",
+     {"model={type: seq2seq_rnn, dim: 8, recurrent: {cell: lstm, width: 6, residual: true}, "
+      "layers: "
+      "3, attention: {score: general, when: after, local: predictive, window: 4}, dropout: 0.2}",
+      "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
+      "train.micro_batch_tokens=40"}},
+    {"recurrent translation with monotonic windows bf16",
+     "{type: seq2seq}",
+     "pairs",
+     ".tsv",
+     {"model={type: seq2seq_rnn, dim: 8, recurrent: {width: 6, residual: true}, layers: 2, "
+      "attention: {local: monotonic, window: 6, coverage: sum}, dropout: 0.2}",
+      "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
+      "train.precision=bf16"}},
     {"a mixture of experts",
      "{type: causal}",
      "train",

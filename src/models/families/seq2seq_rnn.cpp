@@ -14,6 +14,7 @@
 #include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"
 #include "nn/attention/scores/score_functions.h"
+#include "nn/recurrent/local_window.h"
 
 namespace weft::models {
 
@@ -28,6 +29,7 @@ const config::Choices<nn::Coverage> kCoverages = {{"none", nn::Coverage::kNone},
                                                   {"fertility", nn::Coverage::kFertility}};
 const config::Choices<Readout> kReadouts = {{"maxout", Readout::kMaxout}, {"tanh", Readout::kTanh}};
 constexpr auto kNoScore = "none";
+constexpr auto kNoWindow = "none";
 
 ModelOptions seq2seq_rnn_defaults() {
   auto options = layerless_defaults();
@@ -101,7 +103,8 @@ void read_rnn_sizes(Section& section, ModelOptions& options) {
        .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
 }
 
-void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
+void read_rnn_cell(Section section, ModelOptions& options) {
+  auto& own = options.seq2seq_rnn;
   const auto& registry = nn::recurrent_cells();
   auto name = own.cell->type;
   section.read_name("cell", name, registry.names(),
@@ -112,11 +115,16 @@ void read_rnn_cell(Section section, Seq2SeqRnnOptions& own) {
                 .range = config::between(1, 65536)});
   section.read("bidirectional", own.is_bidirectional,
                {.help = "The encoder also reads each source from its end."});
+  section.read("residual", own.has_residuals,
+               {.help = "A residual connection around each recurrent layer but the first."});
   if (section.is_documenting()) {
     nn::document_components(section, "cell", registry);
     return;
   }
   read_component_choice(section, registry, name, own.cell);
+  if (own.has_residuals && options.layers == 1 && options.decoder.layers == 1) {
+    section.report("residual", "has no effect with one layer, needs layers: 2 or more");
+  }
   section.reject_unread();
 }
 
@@ -141,6 +149,28 @@ void read_rnn_score(Section& section, Seq2SeqRnnOptions& own) {
   read_component_choice(section, registry, name, own.score);
 }
 
+void read_rnn_window(Section& section, Seq2SeqRnnOptions& own) {
+  const auto& registry = nn::local_windows();
+  auto names = registry.names();
+  names.emplace_back(kNoWindow);
+  std::string name = own.local ? own.local->type : kNoWindow;
+  section.read_name("local", name, names,
+                    {.help = "Local attention, to a window of the source (arXiv:1508.04025, "
+                             "section 3.2). monotonic: around the token at the position of the "
+                             "target token (local-m). predictive: around a position that each step "
+                             "predicts (local-p). none: attention to the whole source.",
+                     .suggests_nearest = true});
+  if (section.is_documenting()) {
+    nn::document_components(section, "local", registry);
+    return;
+  }
+  if (name == kNoWindow) {
+    own.local.reset();
+    return;
+  }
+  read_component_choice(section, registry, name, own.local);
+}
+
 void read_rnn_attention(Section section, ModelOptions& options) {
   auto& own = options.seq2seq_rnn;
   read_rnn_score(section, own);
@@ -155,6 +185,7 @@ void read_rnn_attention(Section section, ModelOptions& options) {
                                "sum: the sum of the weights so far. fertility: divided by the "
                                "predicted number of target tokens.",
                        .only_if = "score: additive"});
+  read_rnn_window(section, own);
   if (section.is_documenting()) {
     return;
   }
@@ -166,6 +197,9 @@ void read_rnn_attention(Section section, ModelOptions& options) {
   }
   if (own.coverage != nn::Coverage::kNone && (!own.score || own.score->type != "additive")) {
     section.report("coverage", "is only possible with score: additive");
+  }
+  if (own.local && !own.score) {
+    section.report("local", str_cat(own.local->type, " has no effect with score: none"));
   }
   const auto state_width = own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
   const bool is_dot = own.score && (own.score->type == "dot" || own.score->type == "scaled_dot");
@@ -182,7 +216,7 @@ void read_rnn_attention(Section section, ModelOptions& options) {
 void read_seq2seq_rnn_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& own = options.seq2seq_rnn;
   read_rnn_sizes(section, options);
-  read_rnn_cell(section.section("recurrent", {.help = "The recurrent layers."}), own);
+  read_rnn_cell(section.section("recurrent", {.help = "The recurrent layers."}), options);
   read_rnn_attention(section.section("attention", {.help = "The attention of the decoder."}),
                      options);
   section.read_choice("readout", own.readout, kReadouts,
@@ -230,6 +264,12 @@ void read_seq2seq_rnn_json(const JsonFields& fields, ModelOptions& options) {
     own.score =
         component_from_json(fields.at("score"), fields.place() + ": score", nn::score_functions());
   }
+  own.local.reset();
+  if (fields.has("local")) {
+    own.local =
+        component_from_json(fields.at("local"), fields.place() + ": local", nn::local_windows());
+  }
+  fields.read("residual", own.has_residuals);
   read_choice_word(fields, "attention", kWhens, own.attends_after);
   fields.read("input_feeding", own.has_input_feeding);
   read_choice_word(fields, "coverage", kCoverages, own.coverage);
@@ -255,6 +295,8 @@ void write_seq2seq_rnn_json(Json& json, const ModelOptions& options) {
   json["bidirectional"] = own.is_bidirectional;
   json["cell"] = json_of_component(*own.cell);
   json["score"] = own.score ? json_of_component(*own.score) : Json(nullptr);
+  json["local"] = own.local ? json_of_component(*own.local) : Json(nullptr);
+  json["residual"] = own.has_residuals;
   json["attention"] = choice_word(kWhens, own.attends_after);
   json["input_feeding"] = own.has_input_feeding;
   json["coverage"] = choice_word(kCoverages, own.coverage);
@@ -289,14 +331,15 @@ Initializer seq2seq_rnn_initial(const std::string& parameter, const ModelOptions
 
 std::vector<std::pair<std::string, std::string>> describe_seq2seq_rnn(const ModelOptions& options) {
   const auto& own = options.seq2seq_rnn;
-  return {
-      {"layers", str_cat(options.layers, own.is_bidirectional ? " bidirectional" : "", " and ",
-                         options.decoder.layers, " of ", own.cell->type, ", width ", own.hidden)},
-      {"embeddings", str_cat(options.dim)},
-      {"attention", own.score
-                        ? str_cat(own.score->type, ", ", choice_word(kWhens, own.attends_after),
-                                  " the step", own.has_input_feeding ? ", input feeding" : "")
-                        : "none"}};
+  return {{"layers", str_cat(options.layers, own.is_bidirectional ? " bidirectional" : "", " and ",
+                             options.decoder.layers, " of ", own.cell->type, ", width ", own.hidden,
+                             own.has_residuals ? ", residual" : "")},
+          {"embeddings", str_cat(options.dim)},
+          {"attention", own.score
+                            ? str_cat(own.score->type, ", ", choice_word(kWhens, own.attends_after),
+                                      " the step", own.has_input_feeding ? ", input feeding" : "",
+                                      own.local ? ", local " + own.local->type : "")
+                            : "none"}};
 }
 
 }  // namespace

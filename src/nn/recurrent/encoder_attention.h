@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernels/layout.h"
@@ -8,6 +9,7 @@
 #include "nn/forward_context.h"
 #include "nn/linear.h"
 #include "nn/recurrent/coverage.h"
+#include "nn/recurrent/local_window.h"
 
 namespace weft::nn {
 
@@ -16,7 +18,12 @@ struct EncoderAttentionOptions {
   int64_t value_width = 0;  // C, of the encoder states
   ScoreMaker make_score = {};
   Coverage coverage = Coverage::kNone;  // needs the additive score
+  LocalWindowMaker make_window = {};    // empty: all tokens of the source
 };
+
+/// For each place of a padded batch, (B L), the row of the packed one: after the end of a sequence
+/// that of its last token.
+std::vector<int64_t> padded_rows(const kernels::Layout& layout);
 
 /// The source texts of a batch as a decoder attends to them, step by step. Padded, because each
 /// step needs all of them.
@@ -24,11 +31,18 @@ struct AttentionSource {
   at::Tensor values;     // (B, S, C)
   at::Tensor keys;       // (B, S, K), prepared for the score function
   at::Tensor is_hidden;  // (B, S), padding
+  at::Tensor lengths;    // (B) int64
   at::Tensor fertility;  // (B, S) fp32; undefined without it
 
   /// These rows, or the first ones.
   AttentionSource select(const at::Tensor& rows) const;
   AttentionSource first(int64_t count) const;
+};
+
+/// What L tokens of each target attend with.
+struct AttentionQueries {
+  at::Tensor states;     // (B, L, Q)
+  at::Tensor positions;  // (B, L) int64, of the tokens in their targets
 };
 
 /// Attention of a recurrent decoder to the states of its encoder (arXiv:1409.0473, section 3.1).
@@ -40,12 +54,12 @@ class EncoderAttention : public torch::nn::Module {
   AttentionSource read(const at::Tensor& states, const kernels::Layout& layout);
 
   struct Result {
-    at::Tensor context;   // (B, C)
-    at::Tensor weights;   // (B, S) fp32
+    at::Tensor context;   // (B, L, C)
+    at::Tensor weights;   // (B, L, S) fp32
     at::Tensor coverage;  // (B, S) fp32, after this step; undefined without coverage
   };
-  /// query (B, Q), one for each source; coverage of the step before (B, S), or undefined.
-  Result attend(const at::Tensor& query,
+  /// coverage of the step before (B, S), or undefined; with coverage L is 1.
+  Result attend(const AttentionQueries& queries,
                 const AttentionSource& source,
                 const at::Tensor& coverage,
                 const ForwardContext& context);
@@ -56,8 +70,9 @@ class EncoderAttention : public torch::nn::Module {
  private:
   Coverage coverage_;
   std::shared_ptr<ScoreFunction> score_;
-  at::Tensor coverage_vector_;  // (A), added to the keys per unit of coverage
-  Linear fertility_{nullptr};   // C -> 1
+  std::shared_ptr<LocalWindow> window_;  // null: all tokens
+  at::Tensor coverage_vector_;           // (A), added to the keys per unit of coverage
+  Linear fertility_{nullptr};            // C -> 1
 };
 
 }  // namespace weft::nn
