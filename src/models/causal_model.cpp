@@ -23,7 +23,8 @@ nn::EmbeddingsOptions causal_embeddings_of(const ModelOptions& options) {
           .length = position_limit(options),
           .norm = {},
           .dropout = options.embedding_dropout,
-          .has_norm = false};
+          .has_norm = false,
+          .make_word = word_embedding_of(options)};
 }
 
 nn::AttentionOptions causal_attention_of(const ModelOptions& options, int64_t layer) {
@@ -81,9 +82,13 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
   layers_ = register_module("layers", nn::Stack(stack));
   register_pooling();
   const auto& head = head_of(options);
+  const bool shares =
+      head.predicts_tokens && shares_embedding(options.layer_types, options.tie_word_embeddings);
+  use_embedding(embeddings_->words(), {.vocabulary = options.vocabulary, .has_targets = shares});
   if (head.predicts_tokens) {
-    register_output_layer(options.layer_types,
-                          {.width = states_dim(options), .vocabulary = options.vocabulary});
+    register_output_layer(options.layer_types, {.width = states_dim(options),
+                                                .vocabulary = options.vocabulary,
+                                                .tied = shares ? embeddings_->words() : nullptr});
   }
   if (head.predicts_tokens && !options.tie_word_embeddings &&
       has_output_matrix(options.layer_types)) {

@@ -31,9 +31,12 @@ int64_t elmo_cell_width(const ModelOptions& options) {
 Elmo::Elmo(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   TORCH_CHECK(has_head(options.family, options.head), word_of(options.family), " has no such head");
+  const auto& chosen = options.layer_types.embedding;
   embeddings_ = register_module(
-      "embeddings", options.elmo.embedding->make(
-                        {.vocabulary = options.vocabulary, .dim = elmo_direction_width(options)}));
+      "embeddings",
+      (chosen ? *chosen : nn::default_component(nn::token_embeddings(), "words"))
+          .make({.vocabulary = options.vocabulary, .dim = elmo_direction_width(options)}));
+  use_embedding(embeddings_, {.vocabulary = options.vocabulary});
   layers_ = register_module("layers", torch::nn::ModuleList());
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     layers_->push_back(BidirectionalCells(
@@ -46,8 +49,10 @@ Elmo::Elmo(const ModelOptions& options) : options_(options) {
 void Elmo::register_head() {
   const auto& head = head_of(options_);
   if (head.predicts_neighbours) {
+    const bool shares = shares_embedding(options_.layer_types, options_.tie_word_embeddings);
     register_output_layer(options_.layer_types, {.width = elmo_direction_width(options_),
-                                                 .vocabulary = options_.vocabulary});
+                                                 .vocabulary = options_.vocabulary,
+                                                 .tied = shares ? embeddings_ : nullptr});
     if (has_output_matrix(options_.layer_types)) {
       if (!options_.tie_word_embeddings) {
         output_ = register_parameter(
@@ -71,27 +76,13 @@ void Elmo::register_head() {
 }
 
 void Elmo::fit(const TrainingSequences& data) {
-  nn::TokenStatistics statistics{.counts = {}, .token = data.token};
-  if (embeddings_->needs_counts()) {
-    statistics.counts.resize(static_cast<std::size_t>(options_.vocabulary), 0);
-    data.visit([&](const TrainingSequence& sequence) {
-      for (const auto token : sequence.ids) {
-        ++statistics.counts.at(static_cast<std::size_t>(token));
-      }
-    });
-  }
-  embeddings_->fit(statistics);
-  const auto visit = [&](const auto& visitor) {
+  auto own = data;
+  own.visit = [&](const auto& visitor) {
     data.visit([&](const TrainingSequence& sequence) {  // every token is predicted
       visitor({.ids = sequence.ids, .targets = sequence.ids});
     });
   };
-  Model::fit({.visit = visit, .directory = data.directory, .token = data.token});
-}
-
-void Elmo::finish_loading() {
-  embeddings_->finish_loading();
-  Model::finish_loading();
+  Model::fit(own);
 }
 
 std::vector<at::Tensor> Elmo::states(const at::Tensor& x,

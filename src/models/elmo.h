@@ -40,7 +40,6 @@ class Elmo : public Model {
 
   const ModelOptions& options() const override { return options_; }
   void fit(const TrainingSequences& data) override;
-  void finish_loading() override;
   /// (N, D): with a language modelling head the last layers [forward; backward], else the mix.
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   at::Tensor input_embeddings() const override { return embeddings_->weight(); }

@@ -23,7 +23,8 @@ nn::EmbeddingsOptions encoder_embeddings_of(const ModelOptions& options) {
           .defaults_token_types = !capabilities_of(options.family).has_language_ids,
           .length = position_limit(options),
           .norm = norm_of(options, width),
-          .dropout = options.dropout};
+          .dropout = options.dropout,
+          .make_word = word_embedding_of(options)};
 }
 
 nn::AttentionMaker attention_of(const ModelOptions& options, int64_t layer) {
@@ -123,13 +124,17 @@ std::string Encoder::base_of(const std::string& parameter) const {
 
 void Encoder::register_head() {
   const auto& head = head_of(options_);
+  const bool shares =
+      head.predicts_tokens && shares_embedding(options_.layer_types, options_.tie_word_embeddings);
+  use_embedding(embeddings_->words(), {.vocabulary = options_.vocabulary, .has_targets = shares});
   if (has_pooler(options_)) {
     pooler_ = register_module("pooler", nn::Pooler(options_.dim));
   }
   if (head.predicts_tokens) {
     mlm_head_ = register_module("head", MlmHead(options_));
-    register_output_layer(options_.layer_types,
-                          {.width = embedding_width(options_), .vocabulary = options_.vocabulary});
+    register_output_layer(options_.layer_types, {.width = embedding_width(options_),
+                                                 .vocabulary = options_.vocabulary,
+                                                 .tied = shares ? embeddings_->words() : nullptr});
   }
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));

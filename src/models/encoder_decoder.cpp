@@ -27,6 +27,7 @@ nn::EmbeddingsOptions seq2seq_embeddings_of(const ModelOptions& options) {
   embeddings.norm = norm_of(options, options.dim);
   embeddings.dropout = options.dropout;
   embeddings.has_norm = decoder.has_embedding_norm;
+  embeddings.make_word = word_embedding_of(options);
   embeddings.scale = decoder.scale_embedding ? std::sqrt(static_cast<double>(options.dim)) : 1;
   return embeddings;
 }
@@ -96,6 +97,12 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& options) : options_(options) 
   embeddings.positions = stack.positions;
   embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
   layers_ = register_module("layers", nn::Stack(stack));
+  const bool is_shared =
+      head_of(options).is_bare || options.decoder.share_encoder_decoder_embeddings;
+  use_embedding(embeddings_->words(), {.vocabulary = embeddings.vocabulary,
+                                       .has_source = true,
+                                       .has_input = is_shared,
+                                       .has_targets = is_shared && shares_output_embedding()});
   if (!head_of(options).is_bare) {
     register_decoder();
     register_head();
@@ -116,6 +123,15 @@ void EncoderDecoder::register_decoder() {
   }
   decoder_embeddings_ = register_module("decoder_embeddings", nn::Embeddings(embeddings));
   decoder_layers_ = register_module("decoder_layers", nn::Stack(stack));
+  if (!options_.decoder.share_encoder_decoder_embeddings) {
+    use_embedding(decoder_embeddings_->words(),
+                  {.vocabulary = options_.vocabulary, .has_targets = shares_output_embedding()});
+  }
+}
+
+bool EncoderDecoder::shares_output_embedding() const {
+  return head_of(options_).predicts_tokens &&
+         shares_embedding(options_.layer_types, options_.tie_word_embeddings);
 }
 
 void EncoderDecoder::register_head() {
@@ -123,8 +139,11 @@ void EncoderDecoder::register_head() {
     classification_head_ = register_module("head", ClassificationHead(options_));
     return;
   }
-  register_output_layer(options_.layer_types,
-                        {.width = options_.dim, .vocabulary = options_.vocabulary});
+  register_output_layer(
+      options_.layer_types,
+      {.width = options_.dim,
+       .vocabulary = options_.vocabulary,
+       .tied = shares_output_embedding() ? decoder_embeddings_->words() : nullptr});
   if (!has_output_matrix(options_.layer_types)) {
     return;
   }

@@ -31,6 +31,8 @@ class EncoderDecoder : public Model {
  private:
   void register_decoder();
   void register_head();
+  /// Whether the output layer has the weights of the decoder's word embeddings.
+  bool shares_output_embedding() const;
   at::Tensor decode(const at::Tensor& ids, const nn::ForwardContext& context);
   /// Ids of each sequence, shifted right behind the decoder's start token.
   at::Tensor shifted(const at::Tensor& ids, const kernels::Layout& layout) const;

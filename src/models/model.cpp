@@ -12,6 +12,31 @@
 
 namespace weft::models {
 
+namespace {
+
+void count_tokens(std::span<const int64_t> tokens, std::vector<int64_t>& counts) {
+  for (const auto token : tokens) {
+    ++counts.at(static_cast<std::size_t>(token));
+  }
+}
+
+void count_embedded(const TrainingSequence& sequence,
+                    const EmbeddedTokens& tokens,
+                    std::vector<int64_t>& counts) {
+  const bool has_own_source = tokens.has_source && !sequence.source.empty();
+  if (has_own_source) {
+    count_tokens(sequence.source, counts);
+  }
+  if (tokens.has_input || (tokens.has_source && !has_own_source)) {
+    count_tokens(sequence.ids, counts);
+  }
+  if (tokens.has_targets) {
+    count_tokens(sequence.targets, counts);
+  }
+}
+
+}  // namespace
+
 at::Device Model::device() const {
   const auto all = parameters();
   return all.empty() ? at::Device(at::kCPU) : all.front().device();
@@ -28,24 +53,55 @@ nn::OutputMatrix Model::output_matrix() {
   return {.weight = output_weight(), .bias = output_bias()};
 }
 
+void Model::use_embedding(std::shared_ptr<nn::TokenEmbedding> embedding,
+                          const EmbeddedTokens& tokens) {
+  embeddings_used_.push_back({std::move(embedding), tokens});
+}
+
 void Model::fit(const TrainingSequences& data) {
-  if (output_layer_ == nullptr || !output_layer_->needs_statistics()) {
-    return;
+  const auto zeros = [](bool are_needed, int64_t count) {
+    return std::vector<int64_t>(are_needed ? static_cast<std::size_t>(count) : 0, 0);
+  };
+  const bool has_statistics = output_layer_ != nullptr && output_layer_->needs_statistics();
+  auto outputs = zeros(has_statistics, outputs_);
+  std::vector<std::vector<int64_t>> words;  // of each embedding
+  bool has_counts = has_statistics;
+  for (const auto& [embedding, tokens] : embeddings_used_) {
+    words.push_back(zeros(embedding->needs_counts(), tokens.vocabulary));
+    has_counts = has_counts || !words.back().empty();
   }
-  std::vector<int64_t> counts(static_cast<std::size_t>(outputs_), 0);
-  data.visit([&](const TrainingSequence& sequence) {
-    for (const auto token : sequence.targets) {
-      ++counts.at(static_cast<std::size_t>(token));
+  const auto visit = [&](const TrainingSequence& sequence) {
+    if (!outputs.empty()) {
+      count_tokens(sequence.targets, outputs);
+      if (sequence.targets.empty() && sequence.label >= 0) {  // a class is predicted
+        ++outputs.at(static_cast<std::size_t>(sequence.label));
+      }
     }
-    if (sequence.targets.empty() && sequence.label >= 0) {  // a class is predicted
-      ++counts.at(static_cast<std::size_t>(sequence.label));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (!words[i].empty()) {
+        count_embedded(sequence, embeddings_used_[i].tokens, words[i]);
+      }
     }
-  });
-  output_layer_->fit(
-      {.counts = std::move(counts), .token = data.token, .tokens_of = data.tokens_of});
+  };
+  if (has_counts) {
+    data.visit(visit);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto& [embedding, tokens] = embeddings_used_[i];
+    const bool is_source = tokens.has_source && !tokens.has_input && data.source_token;
+    embedding->fit(
+        {.counts = std::move(words[i]), .token = is_source ? data.source_token : data.token});
+  }
+  if (has_statistics) {
+    output_layer_->fit(
+        {.counts = std::move(outputs), .token = data.token, .tokens_of = data.tokens_of});
+  }
 }
 
 void Model::finish_loading() {
+  for (const auto& used : embeddings_used_) {
+    used.embedding->finish_loading();
+  }
   if (output_layer_ != nullptr) {
     output_layer_->finish_loading();
   }

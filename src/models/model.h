@@ -13,6 +13,7 @@
 #include "kernels/activation.h"
 #include "models/config/options.h"
 #include "models/token_metrics.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/forward_context.h"
 #include "nn/output/output_layer.h"
 #include "nn/row_selection.h"
@@ -38,16 +39,26 @@ struct TrainingSequence {
   std::span<const int64_t> ids;
   std::span<const int64_t> targets = {};  // tokens that it predicts
   int64_t label = -1;
+  std::span<const int64_t> source = {};  // that an encoder reads; empty: it reads `ids`
 };
 
 /// Sequences on which a model is trained.
 struct TrainingSequences {
   /// Calls the visitor for each, in order.
   std::function<void(const std::function<void(const TrainingSequence&)>&)> visit;
-  std::string directory;                           // of temporary files
-  std::function<std::string(int64_t)> token = {};  // the text of a token
+  std::string directory;                                  // of temporary files
+  std::function<std::string(int64_t)> token = {};         // the text of a token
+  std::function<std::string(int64_t)> source_token = {};  // of a source; empty: as `token`
   /// The texts of all tokens of another model, given its directory. Throws UserError.
   std::function<std::vector<std::string>(const std::string&)> tokens_of = {};
+};
+
+/// The tokens of word embeddings: those of which of the texts are looked up in them.
+struct EmbeddedTokens {
+  int64_t vocabulary = 0;    // V
+  bool has_source = false;   // of an encoder-decoder
+  bool has_input = true;     // that the model reads
+  bool has_targets = false;  // that it predicts, with the same weights
 };
 
 /// Logits of one classifier, and the weight of its loss in training.
@@ -162,16 +173,24 @@ class Model : public torch::nn::Module {
   virtual at::Tensor token_logits(const at::Tensor& hidden, const nn::ForwardContext& context);
 
  protected:
+  /// Names word embeddings of this model, which are set up from its training data.
+  void use_embedding(std::shared_ptr<nn::TokenEmbedding> embedding, const EmbeddedTokens& tokens);
   /// Registers the output layer of this type, if that is not the plain matrix.
   void register_output_layer(const LayerTypes& types, const nn::OutputOptions& sizes);
   /// Logits (M, V) of tokens or classes from features (M, E): of that layer, else of the matrix.
   at::Tensor output_logits(const nn::TokenStates& features, const nn::OutputMatrix& matrix);
 
  private:
+  struct UsedEmbedding {
+    std::shared_ptr<nn::TokenEmbedding> embedding;
+    EmbeddedTokens tokens;
+  };
+
   nn::OutputMatrix output_matrix();
 
   std::shared_ptr<nn::OutputLayer> output_layer_;  // null: a softmax over the output matrix
   int64_t outputs_ = 0;                            // of that layer: tokens or classes
+  std::vector<UsedEmbedding> embeddings_used_;
 };
 
 /// The submodule with a dotted path (`layers.0.attention`), or nullptr.

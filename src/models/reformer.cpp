@@ -73,7 +73,9 @@ ReformerModel::ReformerModel(const ModelOptions& options) : options_(options) {
                                                          .length = position_limit(options),
                                                          .norm = {},
                                                          .dropout = options.dropout,
-                                                         .has_norm = false}));
+                                                         .has_norm = false,
+                                                         .make_word = word_embedding_of(options)}));
+  use_embedding(embeddings_->words(), {.vocabulary = options.vocabulary});
   layers_ = register_module("layers", nn::Stack(stack));
   register_head();
 }

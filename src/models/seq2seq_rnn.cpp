@@ -5,10 +5,10 @@
 
 #include "base/string_util.h"
 #include "kernels/dropout.h"
-#include "kernels/embedding.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/attention/attention_recorder.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
@@ -56,12 +56,7 @@ nn::AttentionRecorder::Weights recorded_weights(const at::Tensor& rows,
 Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   const auto& own = options.seq2seq_rnn;
-  const bool is_shared = options.decoder.share_encoder_decoder_embeddings;
-  source_words_ =
-      register_parameter("source_words", at::empty({source_vocabulary(options), options.dim}));
-  target_words_ =
-      is_shared ? source_words_
-                : register_parameter("target_words", at::empty({options.vocabulary, options.dim}));
+  register_words_of(options);
   // Only the cell knows the width of its states, which may be projected.
   const auto state_width = own.cell->make({.dim = options.dim, .width = own.hidden})->state_width();
   const auto encoded = encoder_width(options, state_width);
@@ -95,13 +90,33 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
   const auto read = own.attends_after ? encoded + state_width : state_width + options.dim + encoded;
   const int64_t pieces = !own.attends_after && own.readout == Readout::kMaxout ? 2 : 1;
   readout_ = register_module("readout", nn::Linear(nn::LinearOptions{read, pieces * options.dim}));
-  register_output_layer(options.layer_types,
-                        {.width = options.dim, .vocabulary = options.vocabulary});
+  const bool shares = shares_embedding(options.layer_types, options.tie_word_embeddings);
+  register_output_layer(options.layer_types, {.width = options.dim,
+                                              .vocabulary = options.vocabulary,
+                                              .tied = shares ? target_words_ : nullptr});
   if (has_output_matrix(options.layer_types)) {
     if (!options.tie_word_embeddings) {
       output_ = register_parameter("output", at::empty({options.vocabulary, options.dim}));
     }
     bias_ = register_parameter("output_bias", at::empty({options.vocabulary}));
+  }
+}
+
+void Seq2SeqRnn::register_words_of(const ModelOptions& options) {
+  const bool is_shared = options.decoder.share_encoder_decoder_embeddings;
+  const bool shares = shares_embedding(options.layer_types, options.tie_word_embeddings);
+  const auto source = source_vocabulary(options);
+  source_words_ =
+      register_words(*this, "source_words", options, {.vocabulary = source, .dim = options.dim});
+  use_embedding(source_words_, {.vocabulary = source,
+                                .has_source = true,
+                                .has_input = is_shared,
+                                .has_targets = is_shared && shares});
+  target_words_ = source_words_;
+  if (!is_shared) {
+    target_words_ = register_words(*this, "target_words", options,
+                                   {.vocabulary = options.vocabulary, .dim = options.dim});
+    use_embedding(target_words_, {.vocabulary = options.vocabulary, .has_targets = shares});
   }
 }
 
@@ -120,22 +135,23 @@ Seq2SeqRnn::Cells Seq2SeqRnn::make_cells(const std::string& name,
 }
 
 at::Tensor Seq2SeqRnn::output_weight() {
-  return output_.defined() || !has_output_matrix(options_.layer_types) ? output_ : target_words_;
+  return output_.defined() || !has_output_matrix(options_.layer_types) ? output_
+                                                                       : target_words_->weight();
 }
 
-at::Tensor Seq2SeqRnn::embedded(const at::Tensor& table,
+at::Tensor Seq2SeqRnn::embedded(nn::TokenEmbedding& words,
                                 const at::Tensor& ids,
                                 const nn::ForwardContext& context,
                                 uint32_t site) const {
-  return kernels::dropout(kernels::embedding_sum(table, ids, {}, {}, {}, {}),
-                          context.rate(options_.dropout), context.rng_key(site));
+  return kernels::dropout(words.forward(ids), context.rate(options_.dropout),
+                          context.rng_key(site));
 }
 
 at::Tensor Seq2SeqRnn::encode(const SourceInput& source, const nn::ForwardContext& context) {
   auto own = context;
   own.encoder_states = nullptr;
   own.decoding_state = nullptr;
-  auto x = embedded(source_words_, source.ids, own, nn::site_id(nn::DropoutSite::kEmbedding));
+  auto x = embedded(*source_words_, source.ids, own, nn::site_id(nn::DropoutSite::kEmbedding));
   for (std::size_t i = 0; i < encoder_.size(); ++i) {
     const auto input = i == 0 ? x
                               : kernels::dropout(x, own.rate(options_.dropout),
@@ -173,7 +189,7 @@ at::Tensor Seq2SeqRnn::summary_of(const at::Tensor& states, const kernels::Layou
 
 at::Tensor Seq2SeqRnn::hidden(const TextInput& input, const nn::ForwardContext& context) {
   const auto x =
-      embedded(target_words_, input.ids, context, nn::site_id(nn::DropoutSite::kDecoderEmbedding));
+      embedded(*target_words_, input.ids, context, nn::site_id(nn::DropoutSite::kDecoderEmbedding));
   const auto [features, weights] = context.decoding_state != nullptr || attends_between_steps()
                                        ? run_by_step(x, context)
                                        : run_by_layer(x, context);

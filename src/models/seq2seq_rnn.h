@@ -41,7 +41,7 @@ class Seq2SeqRnn : public Model {
   at::Tensor encode(const SourceInput& source, const nn::ForwardContext& context) override;
   /// Features (N, D). Records the attention weights as those of layer 0: (1, L, S) each.
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
-  at::Tensor input_embeddings() const override { return source_words_; }
+  at::Tensor input_embeddings() const override { return source_words_->weight(); }
   at::Tensor token_features(const at::Tensor& rows) override { return rows; }
   at::Tensor output_weight() override;
   at::Tensor output_bias() override { return bias_; }
@@ -72,7 +72,8 @@ class Seq2SeqRnn : public Model {
                    int64_t first_input,
                    int64_t next_input);
 
-  at::Tensor embedded(const at::Tensor& table,
+  void register_words_of(const ModelOptions& options);
+  at::Tensor embedded(nn::TokenEmbedding& words,
                       const at::Tensor& ids,
                       const nn::ForwardContext& context,
                       uint32_t site) const;
@@ -108,8 +109,8 @@ class Seq2SeqRnn : public Model {
   at::Tensor read_out(const at::Tensor& inputs);
 
   ModelOptions options_;
-  at::Tensor source_words_;  // (V, D)
-  at::Tensor target_words_;  // (V, D), may be the same
+  std::shared_ptr<nn::TokenEmbedding> source_words_;
+  std::shared_ptr<nn::TokenEmbedding> target_words_;  // may be the same
   Cells encoder_;
   Cells reverse_encoder_;                            // empty unless bidirectional
   std::vector<nn::Linear> bridges_;                  // C -> H, of each decoder layer

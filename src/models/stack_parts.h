@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "models/config/options.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/norm/norm.h"
 #include "nn/position/position.h"
 
@@ -11,6 +14,16 @@ namespace weft::models {
 
 /// A norm of `dim` features.
 nn::NormOptions norm_of(const ModelOptions& options, int64_t dim);
+
+/// What makes the word embeddings that the config names; empty: a table.
+nn::TokenEmbeddingMaker word_embedding_of(const ModelOptions& options);
+
+/// Registers word embeddings under this name in a model: a parameter, or the module that the config
+/// names.
+std::shared_ptr<nn::TokenEmbedding> register_words(torch::nn::Module& model,
+                                                   const std::string& name,
+                                                   const ModelOptions& options,
+                                                   const nn::TokenEmbeddingOptions& sizes);
 
 /// The positions of one stack, for the stack and its embeddings. `side`: heads, is_causal; the rest
 /// follows from the options.

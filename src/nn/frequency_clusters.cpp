@@ -19,6 +19,14 @@ std::vector<int64_t> FrequencyClusters::bounds(int64_t vocabulary, std::string_v
   return result;
 }
 
+int64_t FrequencyClusters::width(int64_t dim, std::size_t cluster) const {
+  auto result = static_cast<double>(dim);
+  for (std::size_t i = 0; i < cluster; ++i) {
+    result /= factor;
+  }
+  return std::max<int64_t>(1, static_cast<int64_t>(result));
+}
+
 FrequencyClusters read_frequency_clusters(config::Section& section) {
   FrequencyClusters clusters;
   section.read("cutoffs", clusters.cutoffs,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,10 @@ struct FrequencyClusters {
   /// The cutoffs and V. Throws UserError, for `cutoffs` in the section `place`, unless they are
   /// below V.
   std::vector<int64_t> bounds(int64_t vocabulary, std::string_view place) const;
+  /// Dimensions of a cluster, of `dim` in the first.
+  int64_t width(int64_t dim, std::size_t cluster) const;
+
+  bool operator==(const FrequencyClusters&) const = default;
 };
 
 /// Reads `cutoffs` and `factor`. Throws config::Error.

@@ -109,6 +109,13 @@ models::ModelOptions generator_options(const GeneratorOptions& wanted,
 
 std::optional<Incompatibility> generator_incompatibility(const GeneratorOptions& wanted,
                                                          const models::ModelOptions& model) {
+  if (const auto& embedding = model.layer_types.embedding) {
+    return Incompatibility{
+        "type",
+        str_cat("replaced_token is not possible with model.embedding.type: ", embedding->type,
+                ": generator and discriminator share a "
+                "table of words")};
+  }
   const auto generator = generator_options(wanted, model);
   if (generator.dim % generator.heads != 0) {
     return Incompatibility{"generator", str_cat("dim ", generator.dim, " with ", generator.heads,

@@ -267,6 +267,33 @@ TEST_F(ShortlistRun, WorksWithRecurrentModelsOfOtherFamilies) {
   EXPECT_EQ(inspected.status, 0) << inspected.err;
 }
 
+// With streams, the histories of the n-gram model continue like the state of the layers.
+TEST_F(ShortlistRun, ContinuesStreamsAndResumesExactly) {
+  write_config(
+      "{type: gpt2, layers: 1, dim: 8, attention: {heads: 2}, block: r, recurrent: {cell: lstm, "
+      "width: 8}, position: {type: none}, OUTPUT}");
+  const std::string options =
+      "--set data.pack=stream --set data.streams=4 --set data.shuffle=false --set "
+      "train.batch_tokens=null --set train.batch_sequences=4 --set data.document_boundary=file ";
+  ASSERT_EQ(train_listed(options + "--output whole").status, 0);
+  ASSERT_EQ(train_listed(options + "--output half --set train.duration='4 steps'").status, 0);
+  const auto resumed = train_listed(options + "--output half");
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  for (const std::string file : {"model.safetensors", "training/carried_state.safetensors"}) {
+    const auto contents = test::contents(directory_ / ("whole/checkpoint-6/" + file));
+    EXPECT_NE(contents, "") << file;
+    EXPECT_EQ(test::contents(directory_ / ("half/checkpoint-6/" + file)), contents) << file;
+  }
+  const auto loss = [&](const std::string& length) {
+    return evaluate("whole",
+                    "--set data.document_boundary=file --set data.length=" + length)["eval_loss"]
+        .get<double>();
+  };
+  const auto expected = loss("64");
+  EXPECT_NEAR(loss("5"), expected, 1e-5);
+  EXPECT_NEAR(loss("31"), expected, 1e-5);
+}
+
 TEST_F(ShortlistRun, RefusesModelsThatDoNotReadLeftToRight) {
   write_config("{type: bert, layers: 1, dim: 8, attention: {heads: 2}, OUTPUT}", "mlm");
   const auto masked = train_listed("");

@@ -149,6 +149,31 @@ inline const std::vector<ResumeCase> kResumeCases = {
       "9]}}",
       "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=70",
       "train.micro_batch_tokens=40"}},
+    {"adaptive embeddings with the weights of the softmax",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 1, dropout: 0.1, attention: {heads: 2}, block: rf, "
+      "recurrent: {cell: lstm, width: 12}, position: {type: none}, embedding: {type: adaptive, "
+      "cutoffs: [5, 9]}, output: {type: adaptive, cutoffs: [5, 9]}}",
+      "tokenizer={type: word_level, min_frequency: 1}", "train.micro_batch_tokens=40",
+      "train.ema={decay: 0.9}"}},
+    {"adaptive embeddings with the projections of the softmax bf16",
+     "{type: seq2seq}",
+     "pairs",
+     ".tsv",
+     {"model={type: bart, dim: 16, layers: 1, dropout: 0.1, attention: {heads: 2}, position: "
+      "{length: 32}, embedding: {type: adaptive, cutoffs: [5, 9], factor: 2}, output: {type: "
+      "adaptive, cutoffs: [5, 9], factor: 2, tie_projections: true}}",
+      "tokenizer={type: word_level, min_frequency: 1}", "train.batch_tokens=130",
+      "train.micro_batch_tokens=40", "train.precision=bf16"}},
+    {"adaptive embeddings that are frozen",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"model={type: bert, dim: 16, layers: 1, attention: {heads: 2}, embedding: {type: adaptive, "
+      "cutoffs: [5, 9], factor: 2}, tie_word_embeddings: false}",
+      "train.micro_batch_tokens=40", "train.freeze=[embeddings.word]"}},
     {"sampled softmax bf16",
      "{type: causal}",
      "train",

@@ -6,10 +6,10 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/dropout.h"
-#include "kernels/embedding.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/layer_types.h"
+#include "models/stack_parts.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
 
@@ -21,10 +21,6 @@ constexpr auto kContext = "context";  // name of the kept tokens
 
 bool is_bilinear(const ModelOptions& options) {
   return options.feed_forward_lm.kind == FeedForwardLmKind::kBilinear;
-}
-
-bool is_tied(const ModelOptions& options) {
-  return options.feed_forward_lm.tie == EmbeddingTie::kAlways;
 }
 
 /// The last `size` tokens before each sequence of the batch: (B, c), or undefined.
@@ -44,24 +40,29 @@ FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   const auto& own = options.feed_forward_lm;
   const auto width = feed_forward_lm_features(options);
-  words_ = register_parameter("words", at::empty({options.vocabulary, options.dim}));
+  words_ = register_words(*this, "words", options,
+                          {.vocabulary = options.vocabulary, .dim = options.dim});
   if (own.hidden > 0) {
     hidden_ = register_module("hidden",
                               nn::Linear(nn::LinearOptions{own.context * options.dim, own.hidden,
                                                            /*has_bias=*/!is_bilinear(options)}));
   }
-  register_output_layer(options.layer_types, {.width = width, .vocabulary = options.vocabulary});
+  const bool shares = shares_embedding(options.layer_types, options.tie_word_embeddings);
+  use_embedding(words_, {.vocabulary = options.vocabulary, .has_targets = shares});
+  register_output_layer(
+      options.layer_types,
+      {.width = width, .vocabulary = options.vocabulary, .tied = shares ? words_ : nullptr});
   if (!has_output_matrix(options.layer_types)) {
     return;
   }
-  if (!is_tied(options)) {
+  if (!options.tie_word_embeddings) {
     output_ = register_parameter("output", at::empty({options.vocabulary, width}));
   }
   bias_ = register_parameter("output_bias", at::empty({options.vocabulary}));
 }
 
 at::Tensor FeedForwardLm::output_weight() {
-  return output_.defined() || !has_output_matrix(options_.layer_types) ? output_ : words_;
+  return output_.defined() || !has_output_matrix(options_.layer_types) ? output_ : words_->weight();
 }
 
 at::Tensor FeedForwardLm::contexts(const TextInput& input,
@@ -104,7 +105,7 @@ at::Tensor FeedForwardLm::contexts(const TextInput& input,
 at::Tensor FeedForwardLm::features(const at::Tensor& contexts, const nn::ForwardContext& context) {
   const auto rows = contexts.size(0);
   const auto ids = contexts.flatten();
-  auto inputs = kernels::embedding_sum(words_, ids.clamp_min(0), {}, {}, {}, {});  // (N c, D)
+  auto inputs = words_->forward(ids.clamp_min(0));  // (N c, D)
   if (options_.bos_id < 0) {
     inputs = inputs * at::ge(ids, 0).unsqueeze(1);
   }

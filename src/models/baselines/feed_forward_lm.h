@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "models/model.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/linear.h"
 
 namespace weft::models {
@@ -29,7 +31,7 @@ class FeedForwardLm : public Model {
   at::Tensor selected_hidden_states(const TextInput& input,
                                     const nn::ForwardContext& context,
                                     const nn::RowSelection& rows) override;
-  at::Tensor input_embeddings() const override { return words_; }
+  at::Tensor input_embeddings() const override { return words_->weight(); }
   at::Tensor token_features(const at::Tensor& rows) override { return rows; }
   at::Tensor output_weight() override;
   at::Tensor output_bias() override { return bias_; }
@@ -40,7 +42,7 @@ class FeedForwardLm : public Model {
   at::Tensor features(const at::Tensor& contexts, const nn::ForwardContext& context);
 
   ModelOptions options_;
-  at::Tensor words_;            // (V, D)
+  std::shared_ptr<nn::TokenEmbedding> words_;
   nn::Linear hidden_{nullptr};  // c D -> H; null if H is 0
   at::Tensor output_;           // (V, E); undefined if tied, or with an output layer without one
   at::Tensor bias_;             // (V)

@@ -100,6 +100,10 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   if (fields.has(kLayerTypes)) {
     options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
   }
+  if (const auto error = tie_error(options.layer_types, options.tie_word_embeddings);
+      !error.empty()) {
+    fields.fail("tie_word_embeddings", error);
+  }
   read_stochastic_depth(fields, options);
   read_early_exit(fields, options);
   read_prompt(fields, options);

@@ -8,8 +8,6 @@
 namespace weft::nn {
 struct CellOptions;
 class RecurrentCell;
-class TokenEmbedding;
-struct TokenEmbeddingOptions;
 }  // namespace weft::nn
 
 namespace weft::models {
@@ -17,8 +15,6 @@ namespace weft::models {
 /// ELMo; ModelOptions::dim is the width of both directions together, ModelOptions::layers the
 /// number of recurrent layers of each.
 struct ElmoOptions {
-  std::optional<nn::ComponentChoice<nn::TokenEmbedding, nn::TokenEmbeddingOptions>> embedding =
-      {};                                                                            // set always
   std::optional<nn::ComponentChoice<nn::RecurrentCell, nn::CellOptions>> cell = {};  // set always
   int64_t width = 0;               // of the cells' states before a projection; 0: dim / 2
   bool has_residuals = true;       // from each layer to the next

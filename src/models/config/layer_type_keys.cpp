@@ -346,12 +346,4 @@ void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& 
   read_sublayers(model, types);
 }
 
-void reject_ties_without_matrix(Section& section, const LayerTypes& types) {
-  if (!has_output_matrix(types)) {
-    section.reject_unused("tie_word_embeddings",
-                          str_cat("has no effect with output.type: ", types.output->type,
-                                  ", which has no matrix of the shape of the embeddings"));
-  }
-}
-
 }  // namespace weft::models

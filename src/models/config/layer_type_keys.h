@@ -90,7 +90,4 @@ void read_sharing(config::Section section,
 /// the number of layers of the model, or of its encoder and its decoder. Throws config::Error.
 void read_block(config::Section& model, const std::vector<int64_t>& stacks, LayerTypes& types);
 
-/// Rejects `tie_word_embeddings` with an output layer that has no matrix of the embeddings' shape.
-void reject_ties_without_matrix(config::Section& section, const LayerTypes& types);
-
 }  // namespace weft::models

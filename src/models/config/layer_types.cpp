@@ -15,6 +15,7 @@
 #include "models/config/options.h"
 #include "models/config/output_types.h"
 #include "models/config/residual_keys.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/pooling/sequence_pooling.h"
 #include "nn/stack.h"
 
@@ -29,6 +30,7 @@ constexpr auto kNormKey = "norm";
 constexpr auto kSharingKey = "sharing";
 constexpr auto kNormPlaceKey = "norm_place";
 constexpr auto kPositionKey = "position";
+constexpr auto kEmbeddingKey = "embedding";
 constexpr auto kOutputKey = "output";
 constexpr auto kPoolingKey = "classifier_pooling";
 
@@ -172,6 +174,26 @@ bool has_output_matrix(const LayerTypes& types) {
   return !types.output || output_types().at(types.output->type).uses_output_matrix;
 }
 
+bool shares_embedding(const LayerTypes& types, bool is_tied) {
+  return is_tied && types.output && types.embedding &&
+         output_types().at(types.output->type).tie_error != nullptr &&
+         nn::token_embeddings().at(types.embedding->type).has_clusters;
+}
+
+std::string tie_error(const LayerTypes& types, bool is_tied) {
+  if (is_tied && types.embedding && has_output_matrix(types) &&
+      !nn::token_embeddings().at(types.embedding->type).is_table) {
+    return str_cat("true, must be false with embedding.type: ", types.embedding->type,
+                   ", which has no table of words to tie the output matrix to");
+  }
+  const auto reason = types.output ? output_types().at(types.output->type).tie_error : nullptr;
+  if (reason == nullptr) {
+    return "";
+  }
+  return reason(types.output->keys,
+                shares_embedding(types, is_tied) ? &types.embedding->keys : nullptr);
+}
+
 void write_layer_types(Json& json, const LayerTypes& types) {
   write_choices(json, "attention", types.attention);
   write_choices(json, "feed_forward", types.feed_forward);
@@ -196,6 +218,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   write_halting(json, types);
   write_layer_mix(json, types);
   write_residual(json, types);
+  if (types.embedding) {
+    json[kEmbeddingKey] = json_of_component(*types.embedding);
+  }
   if (types.output) {
     json[kOutputKey] = json_of_component(*types.output);
   }
@@ -246,6 +271,10 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   read_halting(fields, types);
   read_layer_mix(fields, types);
   read_residual(fields, types);
+  if (fields.has(kEmbeddingKey)) {
+    types.embedding = component_from_json(
+        fields.at(kEmbeddingKey), str_cat(place, ": ", kEmbeddingKey), nn::token_embeddings());
+  }
   if (fields.has(kOutputKey)) {
     types.output = component_from_json(fields.at(kOutputKey), str_cat(place, ": ", kOutputKey),
                                        output_types());

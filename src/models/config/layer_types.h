@@ -33,6 +33,8 @@ class SequencePooling;
 struct SequencePoolingOptions;
 struct StackOptions;
 class Sublayer;
+class TokenEmbedding;
+struct TokenEmbeddingOptions;
 }  // namespace weft::nn
 
 namespace weft::models {
@@ -92,6 +94,8 @@ struct LayerTypes {
   std::optional<nn::LayerMixOptions> mix;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::StreamMerge> reversible;  // in place of `residual`: layers with two streams
+  std::optional<nn::ComponentChoice<nn::TokenEmbedding, nn::TokenEmbeddingOptions>>
+      embedding;                                                                  // none: a table
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
   /// Of sequence classifiers.
   std::optional<nn::ComponentChoice<nn::SequencePooling, nn::SequencePoolingOptions>> pooling;
@@ -99,7 +103,7 @@ struct LayerTypes {
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
            !norm && !norm_place && !sharing && !halting && !step_embedding && !mix && !residual &&
-           !reversible && !output && !pooling;
+           !reversible && !embedding && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -119,9 +123,16 @@ bool reads_layer_before(const LayerTypes& types);
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);
 
+/// Whether the output layer of a model that ties its output to its word embeddings shares its
+/// weights with embeddings of these types (nn::OutputOptions::tied).
+bool shares_embedding(const LayerTypes& types, bool is_tied);
+/// Why a model with these types cannot tie its output to its word embeddings, or leave that, as
+/// configured; empty: it can.
+std::string tie_error(const LayerTypes& types, bool is_tied);
+
 /// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `sharing`,
-/// `halting`, `step_embedding`, `mix`, `residual`, `output`, `classifier_pooling` and those of the
-/// sub-layers in config.json; absent for empty parts.
+/// `halting`, `step_embedding`, `mix`, `residual`, `embedding`, `output`, `classifier_pooling` and
+/// those of the sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -5,6 +5,7 @@
 
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
+#include "models/config/embedding_keys.h"
 #include "models/config/family_definition.h"
 #include "models/config/halting_keys.h"
 #include "models/config/layer_mix_keys.h"
@@ -61,6 +62,9 @@ class Reader {
     if (!keys_.pooling.empty()) {
       read_pooling_type(section, keys_.pooling, options_.layer_types);
     }
+    if (keys_.has_embedding) {
+      read_embedding_type(section, options_, base_);
+    }
     if (keys_.has_output) {
       read_output_type(section.section("output", {.help = "The output layer of language models."}),
                        options_.layer_types);
@@ -68,12 +72,7 @@ class Reader {
           section, "output",
           base_ == nullptr || options_.layer_types.output == base_->layer_types.output);
     }
-    if (keys_.has_ties) {
-      section.read("tie_word_embeddings", options_.tie_word_embeddings,
-                   {.help = "Ties the output projection to the word embeddings."});
-      require_unchanged(section, "tie_word_embeddings", &ModelOptions::tie_word_embeddings);
-      reject_ties_without_matrix(section, options_.layer_types);
-    }
+    read_ties(section, options_, base_, keys_.has_ties);
     check_residual(section, options_);
   }
 

@@ -21,6 +21,7 @@ struct SharedModelKeys {
   bool has_activation = true;
   bool has_ties = true;
   bool has_residual = true;
+  bool has_embedding = true;       // of words
   bool has_output = true;          // predicts tokens
   std::string_view pooling = {};   // classifier_pooling of the family; empty: no such key
   bool has_sinusoids = false;      // position.sinusoidal_init

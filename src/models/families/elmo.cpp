@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "models/config/component_json.h"
 #include "models/config/component_keys.h"
+#include "models/config/embedding_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
@@ -27,7 +28,6 @@ ModelOptions elmo_defaults() {
   options.pad_id = 0;
   options.init_std = 0.05;
   options.tie_word_embeddings = false;
-  options.elmo.embedding = nn::default_component(nn::token_embeddings(), "words");
   options.elmo.cell = nn::default_component(nn::recurrent_cells(), "lstm");
   return options;
 }
@@ -38,7 +38,8 @@ ModelOptions elmo_size(int64_t projection, int64_t width, int64_t highways) {
   options.dim = 2 * projection;
   options.elmo.width = width;
   auto embedding = config::Document::parse(str_cat("{highways: ", highways, "}"), "elmo").root();
-  options.elmo.embedding = nn::read_component(embedding, nn::token_embeddings().at("characters"));
+  options.layer_types.embedding =
+      nn::read_component(embedding, nn::token_embeddings().at("characters"));
   auto cell =
       config::Document::parse(
           str_cat("{projection: ", projection, ", cell_clip: 3, projection_clip: 3}"), "elmo")
@@ -76,13 +77,6 @@ int64_t state_width(const ModelOptions& options) {
       ->state_width();
 }
 
-/// Whether the token vectors are a table, to which the output matrix may be tied.
-bool has_word_table(const ModelOptions& options) {
-  return options.elmo.embedding->make({.vocabulary = 1, .dim = elmo_direction_width(options)})
-      ->weight()
-      .defined();
-}
-
 void check_elmo_keys(Section& section, const ModelOptions& options) {
   if (options.dim % 2 != 0) {
     section.report("dim", str_cat(options.dim, ", must be even: half of it for each direction"));
@@ -96,12 +90,6 @@ void check_elmo_keys(Section& section, const ModelOptions& options) {
                            ", half of dim: set recurrent.projection: ", width,
                            " (of an lstm), or leave out recurrent.width"));
   }
-  if (options.tie_word_embeddings && !has_word_table(options)) {
-    section.report("tie_word_embeddings",
-                   str_cat("true, must be false with embedding.type: ",
-                           options.elmo.embedding->type, ", which has no table of words"));
-  }
-  reject_ties_without_matrix(section, options.layer_types);
 }
 
 void read_elmo_sizes(Section& section, ModelOptions& options) {
@@ -129,12 +117,7 @@ void read_elmo_sizes(Section& section, ModelOptions& options) {
 void read_elmo_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
   auto& own = options.elmo;
   read_elmo_sizes(section, options);
-  auto embedding = section.section("embedding", {.help = "The vectors of the tokens."});
-  read_part(embedding, "type", nn::token_embeddings(),
-            "words: a table. characters: a convolutional network over the characters of a token. "
-            "adaptive: a table with fewer dimensions for rare tokens (arXiv:1809.10853).",
-            own.embedding);
-  embedding.reject_unread();
+  read_embedding_type(section, options, base);
   auto recurrent = section.section("recurrent", {.help = "The recurrent layers."});
   recurrent.read("width", own.width,
                  {.help = "Width of the recurrent states before a projection; 0: half of dim.",
@@ -150,21 +133,25 @@ void read_elmo_keys(Section& section, ModelOptions& options, const ModelOptions*
   read_output_type(section.section("output", {.help = "The output layer of language models."}),
                    options.layer_types);
   read_pooling_type(section, "mean", options.layer_types);
-  section.read("tie_word_embeddings", options.tie_word_embeddings,
-               {.help = "Ties the output projection to the word embeddings."});
+  read_ties(section, options, base);
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim, base->dim);
     require_unchanged(section, "layers", options.layers, base->layers);
-    require_unchanged(section, "embedding", own.embedding == base->elmo.embedding);
     require_unchanged(section, "recurrent",
                       own.cell == base->elmo.cell && own.width == base->elmo.width &&
                           own.has_residuals == base->elmo.has_residuals);
     require_unchanged(section, "output", options.layer_types.output == base->layer_types.output);
-    require_unchanged(section, "tie_word_embeddings", options.tie_word_embeddings,
-                      base->tie_word_embeddings);
   }
   if (!section.is_documenting()) {
     check_elmo_keys(section, options);
+  }
+}
+
+void read_stored_embedding(const JsonFields& fields, ModelOptions& options) {
+  auto choice = component_from_json(fields.at("embedding"), fields.place() + ": embedding",
+                                    nn::token_embeddings());
+  if (choice.type != "words") {
+    options.layer_types.embedding = std::move(choice);
   }
 }
 
@@ -182,9 +169,8 @@ void read_elmo_json(const JsonFields& fields, ModelOptions& options) {
     own.cell =
         component_from_json(fields.at("cell"), fields.place() + ": cell", nn::recurrent_cells());
   }
-  if (fields.has("embedding")) {
-    own.embedding = component_from_json(fields.at("embedding"), fields.place() + ": embedding",
-                                        nn::token_embeddings());
+  if (fields.has("embedding")) {  // of files of earlier versions; now one of the layer types
+    read_stored_embedding(fields, options);
   }
   if (options.dim % 2 != 0 || state_width(options) != elmo_direction_width(options)) {
     fields.fail("hidden_size",
@@ -193,9 +179,6 @@ void read_elmo_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("residual", own.has_residuals);
   fields.read("normalize_layers", own.normalizes_layers);
   fields.read("tie_word_embeddings", options.tie_word_embeddings);
-  if (options.tie_word_embeddings && !has_word_table(options)) {
-    fields.fail("tie_word_embeddings", "found true, must be false without a table of words");
-  }
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("classifier_dropout", options.classifier_dropout, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
@@ -209,7 +192,6 @@ void write_elmo_json(Json& json, const ModelOptions& options) {
   json["num_layers"] = options.layers;
   json["cell_width"] = own.width;
   json["cell"] = json_of_component(*own.cell);
-  json["embedding"] = json_of_component(*own.embedding);
   json["residual"] = own.has_residuals;
   json["normalize_layers"] = own.normalizes_layers;
   json["tie_word_embeddings"] = options.tie_word_embeddings;
@@ -233,18 +215,11 @@ std::vector<StoredTensor> elmo_tensors(const ModelOptions& options) {
   return tensors_by_name(Elmo(plain), is_of_elmo_head);
 }
 
-/// Embeddings and output matrices are normal, characters uniform as in allenai/bilm-tf, and others
-/// as in torch::nn::LSTM, Linear and Conv1d.
+/// Tables and output matrices are normal, others as in torch::nn::LSTM.
 Initializer elmo_initial(const std::string& parameter, const ModelOptions& options) {
   if (parameter.starts_with("layers.")) {
     return {.kind = Initializer::Kind::kUniform,
             .bound = 1 / std::sqrt(static_cast<double>(elmo_cell_width(options)))};
-  }
-  if (parameter == "embeddings.characters") {
-    return {.kind = Initializer::Kind::kUniform, .bound = 1};
-  }
-  if (parameter.starts_with("embeddings.") && !parameter.starts_with("embeddings.words")) {
-    return {.kind = Initializer::Kind::kFanIn};
   }
   return {.init_std = options.init_std};
 }
@@ -252,7 +227,9 @@ Initializer elmo_initial(const std::string& parameter, const ModelOptions& optio
 std::vector<std::pair<std::string, std::string>> describe_elmo(const ModelOptions& options) {
   return {{"layers", str_cat(options.layers, " of ", options.elmo.cell->type,
                              " in each direction, width ", elmo_cell_width(options))},
-          {"vectors", str_cat(options.dim, ", of ", options.elmo.embedding->type)}};
+          {"vectors",
+           str_cat(options.dim, ", of ",
+                   options.layer_types.embedding ? options.layer_types.embedding->type : "words")}};
 }
 
 }  // namespace

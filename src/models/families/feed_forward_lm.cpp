@@ -4,6 +4,7 @@
 
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
+#include "models/config/embedding_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
@@ -28,8 +29,26 @@ const config::Choices<EmbeddingTie> kTies = {{"none", EmbeddingTie::kNone},
 ModelOptions feed_forward_defaults() {
   auto options = layerless_defaults();
   options.dim = 60;  // as in the paper, section 4.2
+  options.tie_word_embeddings = false;
   options.init_std = 0.1;
   return options;
+}
+
+void check_feed_forward_ties(const Section& section, const ModelOptions& options) {
+  const auto& own = options.feed_forward_lm;
+  const auto& types = options.layer_types;
+  const bool shares = shares_embedding(types, options.tie_word_embeddings);
+  const auto* const key = own.kind == FeedForwardLmKind::kBilinear ? "kind" : "tie_embeddings";
+  if (own.tie != EmbeddingTie::kNone && !shares && !has_output_matrix(types)) {
+    section.report("tie_embeddings",
+                   str_cat("must be none with output.type: ", types.output->type));
+  } else if (own.tie != EmbeddingTie::kNone && !shares && types.embedding) {
+    section.report(key, str_cat("the output matrix cannot be the word embeddings with "
+                                "embedding.type: ",
+                                types.embedding->type, ", which has no table of words"));
+  } else if (const auto error = tie_error(types, options.tie_word_embeddings); !error.empty()) {
+    section.report(key, error);
+  }
 }
 
 void check_feed_forward_keys(const Section& section, const ModelOptions& options) {
@@ -41,10 +60,7 @@ void check_feed_forward_keys(const Section& section, const ModelOptions& options
     section.report("tie_embeddings", str_cat(choice_word(kTies, own.tie), " needs hidden: ",
                                              options.dim, ", the same as dim, and direct: false"));
   }
-  if (own.tie != EmbeddingTie::kNone && !has_output_matrix(options.layer_types)) {
-    section.report("tie_embeddings",
-                   str_cat("must be none with output.type: ", options.layer_types.output->type));
-  }
+  check_feed_forward_ties(section, options);
 }
 
 void read_feed_forward_keys(Section& section, ModelOptions& options, const ModelOptions* base) {
@@ -91,6 +107,8 @@ void read_feed_forward_keys(Section& section, ModelOptions& options, const Model
       "init_std", options.init_std,
       {.help = "Standard deviation of the normal distribution that initialises weight matrices.",
        .range = {.min = 0, .max = 1, .is_min_exclusive = true}});
+  options.tie_word_embeddings = own.tie == EmbeddingTie::kAlways;
+  read_embedding_type(section, options, base);
   read_output_type(section.section("output", {.help = "The output layer of language models."}),
                    options.layer_types);
   if (base != nullptr) {
@@ -117,6 +135,7 @@ void read_feed_forward_json(const JsonFields& fields, ModelOptions& options) {
   fields.read("direct", own.direct);
   read_choice_word(fields, "kind", kKinds, own.kind);
   read_choice_word(fields, "tie_embeddings", kTies, own.tie);
+  options.tie_word_embeddings = own.tie == EmbeddingTie::kAlways;
   fields.read("dropout", options.dropout, 0.0, 1.0);
   fields.read("initializer_range", options.init_std, 0.0, 100.0);
   if (own.hidden == 0 && !own.direct) {

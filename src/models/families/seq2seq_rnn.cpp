@@ -7,6 +7,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/component_keys.h"
+#include "models/config/embedding_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
@@ -224,21 +225,18 @@ void read_seq2seq_rnn_keys(Section& section, ModelOptions& options, const ModelO
   if (own.attends_after && section.has("readout")) {
     section.report("readout", "has no effect with attention.when: after, whose features are tanh");
   }
+  read_embedding_type(section, options, base);
   read_output_type(section.section("output", {.help = "The output layer of language models."}),
                    options.layer_types);
-  section.read("tie_word_embeddings", options.tie_word_embeddings,
-               {.help = "Ties the output projection to the word embeddings."});
+  read_ties(section, options, base);
   section.read("share_encoder_decoder_embeddings", options.decoder.share_encoder_decoder_embeddings,
                {.help = "Shares the word embeddings between encoder and decoder."});
-  reject_ties_without_matrix(section, options.layer_types);
   if (base != nullptr) {
     require_unchanged(section, "dim", options.dim, base->dim);
     require_unchanged(section, "layers", options.layers, base->layers);
     require_unchanged(section, "decoder", options.decoder == base->decoder);
     require_unchanged(section, "recurrent", own == base->seq2seq_rnn);
     require_unchanged(section, "output", options.layer_types == base->layer_types);
-    require_unchanged(section, "tie_word_embeddings", options.tie_word_embeddings,
-                      base->tie_word_embeddings);
   }
 }
 
@@ -321,8 +319,8 @@ std::vector<StoredTensor> seq2seq_rnn_tensors(const ModelOptions& options) {
 
 /// Embeddings are normal; other matrices uniform, as in torch::nn::GRU.
 Initializer seq2seq_rnn_initial(const std::string& parameter, const ModelOptions& options) {
-  if (parameter.ends_with("_words") || parameter == "output" ||
-      parameter.starts_with("output_layer.")) {
+  if (parameter.starts_with("source_words") || parameter.starts_with("target_words") ||
+      parameter == "output" || parameter.starts_with("output_layer.")) {
     return {.init_std = options.init_std};
   }
   return {.kind = Initializer::Kind::kUniform,

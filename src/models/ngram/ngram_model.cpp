@@ -15,6 +15,7 @@
 #include "models/ngram/counts.h"
 #include "models/ngram/estimate.h"
 #include "models/ngram/smoothing.h"
+#include "nn/carried_state.h"
 #include "nn/decoding_state.h"
 #include "nn/pooling/pooling.h"
 
@@ -29,6 +30,44 @@ template <class Value>
 std::span<Value> row_of(const at::Tensor& matrix, int64_t row) {
   const auto width = matrix.size(1);
   return {matrix.data_ptr<Value>() + row * width, static_cast<std::size_t>(width)};
+}
+
+constexpr auto kHistoryName = "ngram_history";
+
+bool continues_streams(const nn::ForwardContext& context) {
+  return context.carried_state != nullptr && !context.streams.empty();
+}
+
+/// The history (n - 1) that each sequence continues, or undefined.
+std::vector<at::Tensor> kept_histories(const nn::ForwardContext& context) {
+  std::vector<at::Tensor> result(static_cast<std::size_t>(context.layout.sequences()));
+  if (context.decoding_state != nullptr) {
+    const auto& all = context.decoding_state->sequence_tensor(0, kHistoryName);
+    for (std::size_t b = 0; all.defined() && b < result.size(); ++b) {
+      result[b] = all[static_cast<int64_t>(b)].contiguous();
+    }
+  } else if (continues_streams(context)) {
+    for (std::size_t b = 0; b < result.size(); ++b) {
+      const auto carried = context.carried_state->get(context.streams[b], kHistoryName);
+      result[b] = carried.defined() ? carried.cpu().contiguous() : carried;
+    }
+  }
+  return result;
+}
+
+/// Keeps the last of the histories (N, n - 1) of each sequence.
+void keep_histories(const at::Tensor& histories, const nn::ForwardContext& context) {
+  std::vector<at::Tensor> last;
+  for (std::size_t b = 1; b < context.layout.offsets.size(); ++b) {
+    last.push_back(histories[context.layout.offsets[b] - 1]);
+  }
+  if (context.decoding_state != nullptr) {
+    context.decoding_state->sequence_tensor(0, kHistoryName) = at::stack(last);
+  } else if (continues_streams(context)) {
+    for (std::size_t b = 0; b < last.size(); ++b) {
+      context.carried_state->set(context.streams[b], kHistoryName, last[b].clone());
+    }
+  }
 }
 
 bool adds_k(const NgramOptions& options) {
@@ -229,16 +268,14 @@ at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& 
   const auto& offsets = context.layout.offsets;
   const auto width = static_cast<int64_t>(tables().history_size());
   auto result = at::empty({ids.numel(), width}, at::kLong);  // (N, n - 1)
-  at::Tensor kept;                                           // (B, n - 1)
-  if (context.decoding_state != nullptr) {
-    kept = context.decoding_state->sequence_tensor(0, "history");
-  }
+  const auto kept = kept_histories(context);                 // B
   const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
   parallel_for(sequences, 1, [&](int64_t begin, int64_t end) {
     for (auto sequence = begin; sequence < end; ++sequence) {
       NgramHistory before;
-      if (kept.defined()) {
-        before = row_of<int64_t>(kept, sequence);
+      if (const auto& tokens_before = kept[static_cast<std::size_t>(sequence)];
+          tokens_before.defined()) {
+        before = {tokens_before.const_data_ptr<int64_t>(), static_cast<std::size_t>(width)};
       }
       for (auto i = offsets[static_cast<std::size_t>(sequence)];
            i < offsets[static_cast<std::size_t>(sequence) + 1]; ++i) {
@@ -248,10 +285,7 @@ at::Tensor NgramModel::hidden(const TextInput& input, const nn::ForwardContext& 
       }
     }
   });
-  if (context.decoding_state != nullptr) {
-    context.decoding_state->sequence_tensor(0, "history") =
-        nn::RowSelection::last_tokens(context).select(result);
-  }
+  keep_histories(result, context);
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -12,6 +14,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "models/config/family_definition.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/initial_values.h"
 
 namespace weft::models {
@@ -84,17 +87,60 @@ void fill_uniform(
   parameter.copy_(values);
 }
 
+/// Word embeddings other than a table, and the name of such a table in their place.
+struct OwnEmbedding {
+  nn::InitialSpread spread;
+  std::string table;
+};
+
+/// Of the parameters of all such embeddings.
+std::map<std::string, OwnEmbedding> own_embeddings(const Model& model) {
+  std::map<std::string, OwnEmbedding> result;
+  for (const auto& part : model.named_modules("", /*include_self=*/false)) {
+    if (const auto* embedding = dynamic_cast<const nn::TokenEmbedding*>(part.value().get())) {
+      for (const auto& parameter : embedding->named_parameters()) {
+        result[str_cat(part.key(), ".", parameter.key())] = {
+            .spread = embedding->initial_spread(parameter.key(), parameter.value()),
+            .table = str_cat(part.key(), ".weight")};
+      }
+    }
+  }
+  return result;
+}
+
+Initializer initializer_of(const std::string& name,
+                           const ModelOptions& options,
+                           const OwnEmbedding* embedding) {
+  using Kind = nn::InitialSpread::Kind;
+  const auto spread = embedding != nullptr ? embedding->spread : nn::InitialSpread();
+  switch (spread.kind) {
+    case Kind::kFamily:
+      break;
+    case Kind::kTable: {
+      auto values = options.family->initializer(embedding->table, options);
+      values.zeroes_padding = false;  // the rows are not the ids
+      return values;
+    }
+    case Kind::kNormal:
+      return {.init_std = spread.value};
+    case Kind::kUniform:
+      return {.kind = Initializer::Kind::kUniform, .bound = spread.value};
+  }
+  return options.family->initializer(name, options);
+}
+
 void set(at::Tensor parameter,
          const std::string& name,
          const ModelOptions& options,
-         uint64_t seed) {
+         uint64_t seed,
+         const OwnEmbedding* embedding) {
   if (parameter.dim() < 2) {
     // The idf weight of an unseen word is one until it is computed from data.
     const bool is_one = name.ends_with("norm.weight") || name == "idf" || name == "mix_scale";
     parameter.fill_(is_one ? 1.0 : 0.0);
     return;
   }
-  const auto values = options.family->initializer(name, options);
+  const auto values = initializer_of(name, options, embedding);
   switch (values.kind) {
     case Initializer::Kind::kNormal:
       fill_normal(parameter, values.same_as.empty() ? name : values.same_as,
@@ -106,11 +152,6 @@ void set(at::Tensor parameter,
     case Initializer::Kind::kUniform:
       fill_uniform(parameter, name, values.bound, seed, values.shift);
       break;
-    case Initializer::Kind::kFanIn: {
-      const auto inputs = parameter.numel() / std::max<int64_t>(1, parameter.size(0));
-      fill_uniform(parameter, name, 1 / std::sqrt(static_cast<double>(inputs)), seed);
-      break;
-    }
     case Initializer::Kind::kSinusoids:
       fill_sinusoids(parameter, position_offset(options));
       break;
@@ -130,9 +171,12 @@ void initialize(Model& model, uint64_t seed, const std::set<std::string>& names)
   const auto is_wanted = [&](const std::string& name) {
     return names.empty() || names.contains(name);
   };
+  const auto embeddings = own_embeddings(model);
   for (const auto& parameter : model.named_parameters()) {
     if (is_wanted(parameter.key())) {
-      set(parameter.value(), parameter.key(), model.options(), seed);
+      const auto embedding = embeddings.find(parameter.key());
+      set(parameter.value(), parameter.key(), model.options(), seed,
+          embedding == embeddings.end() ? nullptr : &embedding->second);
     }
   }
   for (const auto& part : model.named_modules("", /*include_self=*/false)) {

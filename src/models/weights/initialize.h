@@ -10,13 +10,7 @@ namespace weft::models {
 
 /// Initial distribution of a matrix.
 struct Initializer {
-  enum class Kind {
-    kNormal,
-    kUniform,
-    kFanIn,  // U(-b, b), b = 1 / sqrt(inputs of a row), as in torch::nn::Linear and Conv1d
-    kZero,
-    kSinusoids
-  };
+  enum class Kind { kNormal, kUniform, kZero, kSinusoids };
   Kind kind = Kind::kNormal;
   double init_std = 0.02;  // kNormal
   double bound = 0;        // kUniform: U(-bound, bound)

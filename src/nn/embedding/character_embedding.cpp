@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -82,6 +83,14 @@ class CharacterEmbedding : public TokenEmbedding {
       highways_.emplace_back(register_module(str_cat("highway_", i), Highway(features)));
     }
     projection_ = register_module("projection", Linear(LinearOptions{features, options.dim}));
+  }
+
+  /// As in allenai/bilm-tf and torch::nn::Linear.
+  InitialSpread initial_spread(const std::string& parameter,
+                               const at::Tensor& value) const override {
+    const auto inputs = static_cast<double>(value.size(1));
+    return {.kind = InitialSpread::Kind::kUniform,
+            .value = parameter == "characters" ? 1 : 1 / std::sqrt(inputs)};
   }
 
   void fit(const TokenStatistics& statistics) override {

@@ -12,9 +12,18 @@ EmbeddingTableImpl::EmbeddingTableImpl(int64_t rows, int64_t dim) {
   weight_ = register_parameter("weight", at::empty({rows, dim}));
 }
 
-EmbeddingsImpl::EmbeddingsImpl(const EmbeddingsOptions& options) : options_(options) {
-  word_ = options.word ? options.word
-                       : register_module("word", EmbeddingTable(options.vocabulary, options.dim));
+at::Tensor EmbeddingTableImpl::forward(const at::Tensor& ids) {
+  return kernels::embedding_sum(weight_, ids, {}, {}, {}, {});
+}
+
+EmbeddingsImpl::EmbeddingsImpl(const EmbeddingsOptions& options)
+    : options_(options), word_(options.word) {
+  if (word_ == nullptr) {
+    word_ = options.make_word
+                ? options.make_word({.vocabulary = options.vocabulary, .dim = options.dim})
+                : std::make_shared<EmbeddingTableImpl>(options.vocabulary, options.dim);
+    register_module("word", word_);
+  }
   for (const auto& position : options.positions) {
     if (position->embedding != nullptr) {
       positions_.push_back(
@@ -41,13 +50,14 @@ at::Tensor EmbeddingsImpl::sum(const at::Tensor& ids,
   const bool has_types = segment_ && segments.defined();
   const auto segment = has_types ? segment_->weight() : at::Tensor();
   const auto types = has_types ? segments : at::Tensor();
-  if (!base_ && options_.scale == 1 && options_.padding_id < 0 && positions.size() <= 1) {
+  const auto words = word_weight();
+  if (words.defined() && base_ == nullptr && options_.scale == 1 && options_.padding_id < 0 &&
+      positions.size() <= 1) {
     const auto position = positions.empty() ? PositionRows() : positions.front();
-    return kernels::embedding_sum(word_->weight(), ids, position.table, position.rows, segment,
-                                  types);
+    return kernels::embedding_sum(words, ids, position.table, position.rows, segment, types);
   }
-  auto sum = kernels::embedding_sum(word_->weight(), ids, {}, {}, {}, {});
-  if (base_) {
+  auto sum = word_->forward(ids);
+  if (base_ != nullptr) {
     sum = sum + kernels::embedding_sum(base_->weight().detach(), ids, {}, {}, {}, {});
   }
   if (options_.padding_id >= 0) {
@@ -61,12 +71,13 @@ at::Tensor EmbeddingsImpl::sum(const at::Tensor& ids,
 }
 
 std::vector<PositionRows> EmbeddingsImpl::position_rows(const kernels::Layout& layout) const {
+  const auto type = word_->parameters().front().scalar_type();
   std::vector<PositionRows> result;
   for (const auto& position : positions_) {
     result.push_back(position->rows(layout));
     auto& table = result.back().table;
-    if (table.scalar_type() != word_->weight().scalar_type()) {
-      table = table.to(word_->weight().scalar_type());  // table is not learned
+    if (table.scalar_type() != type) {
+      table = table.to(type);  // table is not learned
     }
   }
   return result;

@@ -8,6 +8,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/dropout_sites.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/forward_context.h"
 #include "nn/norm/norm.h"
 #include "nn/position/position.h"
@@ -15,10 +16,13 @@
 namespace weft::nn {
 
 /// Table of embeddings, one row per id.
-class EmbeddingTableImpl : public torch::nn::Module {
+class EmbeddingTableImpl : public TokenEmbedding {
  public:
   EmbeddingTableImpl(int64_t rows, int64_t dim);
-  const at::Tensor& weight() const { return weight_; }
+  /// Of a parameter of another module, which is not registered here.
+  explicit EmbeddingTableImpl(at::Tensor weight) : weight_(std::move(weight)) {}
+  at::Tensor forward(const at::Tensor& ids) override;
+  at::Tensor weight() const override { return weight_; }
 
  private:
   at::Tensor weight_;  // (rows, dim)
@@ -38,8 +42,9 @@ struct EmbeddingsOptions {
   double scale = 1;         // of the word embeddings (arXiv:1706.03762, section 3.4)
   int64_t padding_id = -1;  // id whose row gets no gradient from the lookup
   DropoutSite site = DropoutSite::kEmbedding;  // id of its dropout
-  EmbeddingTable word = nullptr;  // table of another module: shared, not created; it is
-                                  // not registered here again
+  TokenEmbeddingMaker make_word = {};          // of the word embeddings; empty: a table
+  /// Word embeddings of another module: shared, not created, and not registered here again.
+  std::shared_ptr<TokenEmbedding> word = nullptr;
 };
 
 /// dropout(norm(transforms(scale * word + position + segment))): the input of BERT's stack
@@ -53,11 +58,11 @@ class EmbeddingsImpl : public torch::nn::Module {
 
   /// From now on the word embeddings are what is added to those of this table of another module,
   /// which get no gradient (arXiv:2111.09543, section 3.3).
-  void add_words_to(EmbeddingTable base) { base_ = std::move(base); }
-  bool has_base() const { return !base_.is_empty(); }
+  void add_words_to(std::shared_ptr<TokenEmbedding> base) { base_ = std::move(base); }
+  bool has_base() const { return base_ != nullptr; }
 
-  const EmbeddingTable& words() const { return word_; }
-  const at::Tensor& word_weight() const { return word_->weight(); }  // (V, D)
+  const std::shared_ptr<TokenEmbedding>& words() const { return word_; }
+  at::Tensor word_weight() const { return word_->weight(); }  // (V, D), undefined if not a table
 
  private:
   /// Their rows, in the type of the word embeddings.
@@ -67,8 +72,8 @@ class EmbeddingsImpl : public torch::nn::Module {
                  const at::Tensor& segments) const;
 
   EmbeddingsOptions options_;
-  EmbeddingTable word_{nullptr};
-  EmbeddingTable base_{nullptr};  // null: none
+  std::shared_ptr<TokenEmbedding> word_;
+  std::shared_ptr<TokenEmbedding> base_;  // null: none
   std::vector<std::shared_ptr<PositionEmbedding>> positions_;
   std::vector<std::shared_ptr<EmbeddingTransform>> transforms_;
   EmbeddingTable segment_{nullptr};  // null without segments

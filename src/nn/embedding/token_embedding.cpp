@@ -23,10 +23,11 @@ class WordEmbedding : public TokenEmbedding {
 };
 
 Registry<TokenEmbeddingDefinition>& token_embedding_registry() {
-  static Registry<TokenEmbeddingDefinition> registry("embedding type",
-                                                     {{"words", read_word_embedding},
-                                                      {"characters", read_character_embedding},
-                                                      {"adaptive", read_adaptive_embedding}});
+  static Registry<TokenEmbeddingDefinition> registry(
+      "embedding type",
+      {{"words", read_word_embedding, /*is_table=*/true},
+       {"characters", read_character_embedding},
+       {.name = "adaptive", .read = read_adaptive_embedding, .has_clusters = true}});
   return registry;
 }
 

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <torch/nn/module.h>
 
@@ -15,12 +18,39 @@ struct TokenEmbeddingOptions {
   int64_t dim = 0;         // D
 };
 
+/// Vectors of tokens in clusters by falling frequency. The tensors are the parameters themselves.
+struct TokenClusters {
+  std::vector<int64_t> bounds;          // first ranks of the clusters after the first, and V
+  std::vector<at::Tensor> words;        // of each cluster: (tokens of the cluster, W)
+  std::vector<at::Tensor> projections;  // of each cluster: (D, W)
+  std::vector<int64_t> ranks;           // V: the place of each token by falling frequency
+};
+
+/// Where the first values of a parameter come from.
+struct InitialSpread {
+  enum class Kind {
+    kFamily,   // what the model's family says of the parameter's name
+    kTable,    // what it says of a table of word embeddings
+    kNormal,   // N(0, value^2)
+    kUniform,  // U(-value, value)
+  };
+  Kind kind = Kind::kFamily;
+  double value = 0;
+};
+
 /// Vectors of tokens.
 class TokenEmbedding : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& ids) = 0;  // (N) int64 -> (N, D)
   /// The vectors of all tokens, (V, D), of a type that stores them; else undefined.
   virtual at::Tensor weight() const { return {}; }
+  /// Of a type whose tokens are in clusters; else nullptr.
+  virtual const TokenClusters* clusters() const { return nullptr; }
+  /// Of a matrix among its parameters, by the name in this module or below it.
+  virtual InitialSpread initial_spread(const std::string& /*parameter*/,
+                                       const at::Tensor& /*value*/) const {
+    return {};
+  }
   /// Whether fit() needs the counts of the tokens.
   virtual bool needs_counts() const { return false; }
   /// Sets the buffers, before training.
@@ -29,8 +59,20 @@ class TokenEmbedding : public torch::nn::Module {
   virtual void finish_loading() {}
 };
 
-using TokenEmbeddingDefinition = ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions>;
+struct TokenEmbeddingDefinition {
+  using Maker = ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions>::Maker;
+  using Choice = ComponentChoice<TokenEmbedding, TokenEmbeddingOptions>;
+
+  std::string_view name;
+  /// Reads the keys of this type; must also work in documentation mode. Throws config::Error.
+  Maker (*read)(config::Section& section) = nullptr;
+  /// Whether it has TokenEmbedding::weight, which can be the output matrix, too.
+  bool is_table = false;
+  /// Whether it has TokenEmbedding::clusters.
+  bool has_clusters = false;
+};
 using TokenEmbeddingMaker = TokenEmbeddingDefinition::Maker;
+using TokenEmbeddingChoice = TokenEmbeddingDefinition::Choice;
 
 /// The values of `model.embedding.type`.
 const Registry<TokenEmbeddingDefinition>& token_embeddings();

@@ -6,12 +6,13 @@ namespace {
 
 Registry<OutputDefinition>& output_registry() {
   static Registry<OutputDefinition> registry(
-      "output type", {
-                         {"hierarchical", read_hierarchical_output},
-                         {"class_based", read_class_output},
-                         {"adaptive", read_adaptive_output},
-                         {"sampled", read_sampled_output, /*uses_output_matrix=*/true},
-                     });
+      "output type",
+      {
+          {"hierarchical", read_hierarchical_output},
+          {"class_based", read_class_output},
+          {.name = "adaptive", .read = read_adaptive_output, .tie_error = adaptive_tie_error},
+          {"sampled", read_sampled_output, /*uses_output_matrix=*/true},
+      });
   return registry;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/component.h"
+#include "nn/embedding/token_embedding.h"
 #include "nn/forward_context.h"
 #include "nn/token_statistics.h"
 
@@ -20,6 +22,9 @@ namespace weft::nn {
 struct OutputOptions {
   int64_t width = 0;       // E, of the features
   int64_t vocabulary = 0;  // V
+  /// The word embeddings of the model, where the layer shares its weights with them (a type with
+  /// OutputDefinition::tie_error); they are a module of the model, not of the layer.
+  std::shared_ptr<const TokenEmbedding> tied = nullptr;
 };
 
 /// The output matrix of a model, for layers that use it.
@@ -86,6 +91,10 @@ struct OutputDefinition {
   bool uses_output_matrix = false;
   /// Whether it has OutputLayer::histories, so that the model must read from left to right.
   bool needs_histories = false;
+  /// Of a type that can share its weights with word embeddings in clusters: why its keys, given as
+  /// a JSON object, and those of the embeddings do not fit; empty: they do. Without embeddings:
+  /// why the keys are not possible in a layer that shares nothing. nullptr: it cannot.
+  std::string (*tie_error)(const std::string& keys, const std::string* embedding_keys) = nullptr;
 };
 using OutputMaker = OutputDefinition::Maker;
 using OutputChoice = OutputDefinition::Choice;
@@ -102,6 +111,8 @@ OutputMaker read_hierarchical_output(config::Section& section);
 OutputMaker read_class_output(config::Section& section);
 /// Adaptive softmax (arXiv:1609.04309).
 OutputMaker read_adaptive_output(config::Section& section);
+/// OutputDefinition::tie_error of the adaptive softmax.
+std::string adaptive_tie_error(const std::string& keys, const std::string* embedding_keys);
 /// Noise contrastive estimation (arXiv:1206.6426) or importance sampling (arXiv:1412.2007).
 OutputMaker read_sampled_output(config::Section& section);
 

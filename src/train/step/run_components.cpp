@@ -170,8 +170,10 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
     for (int64_t item = 0; item < count; ++item) {
       const auto example = data.example(0, item);
       const auto tokens = config.objective->fitted_tokens(example);
-      visitor(models::TrainingSequence{
-          .ids = tokens, .targets = example.targets, .label = example.label});
+      visitor(models::TrainingSequence{.ids = tokens,
+                                       .targets = example.targets,
+                                       .label = example.label,
+                                       .source = example.source_ids});
       if (item % kItemsPerReport == 0) {
         show({.activity = "reading the training data",
               .fraction = static_cast<double>(item) / static_cast<double>(count)});
@@ -184,7 +186,8 @@ void fit_model(const RunConfig& config, const RunComponents& components) {
   components.model->fit(
       {.visit = visit,
        .directory = config.run.directory,
-       .token = [&](int64_t id) { return tokenizer.piece(static_cast<int32_t>(id)); },
+       .token = [&](int64_t id) { return tokenizer.target().piece(static_cast<int32_t>(id)); },
+       .source_token = [&](int64_t id) { return tokenizer.piece(static_cast<int32_t>(id)); },
        .tokens_of =
            [](const std::string& directory) {
              const auto other = data::load_tokenizer(directory);

@@ -1,5 +1,6 @@
 #include "models/ngram/shortlist_output.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "models/ngram/ngram_model.h"
 #include "models/ngram/smoothing.h"
 #include "models/ngram/token_set_mass.h"
+#include "nn/carried_state.h"
 #include "support/context.h"
 #include "support/folder.h"
 #include "support/tensors.h"
@@ -117,6 +119,74 @@ TEST_F(ShortlistOutputs, SumTheShortlistAfterEveryHistoryForAllSmoothingMethods)
       }
     }
   }
+}
+
+TEST_F(ShortlistOutputs, HistoriesOfStreamsContinueFromStepToStep) {
+  save_ngram({.order = 4, .smoothing = "witten_bell"});
+  const auto output = fitted(3);
+  const std::vector<int64_t> text = {kA, kB, kA, kC, kC, kA, kBegin, kB, kB, kA, kC, kA};
+  const std::vector<int64_t> other(text.rbegin(), text.rend());
+  const auto length = static_cast<int64_t>(text.size());
+  const auto whole = [&](const std::vector<int64_t>& ids) {
+    return output->histories(at::tensor(ids, at::kLong), test::context_of({0, length}));
+  };
+  for (const int64_t step : {1, 2, 3, 5, 12}) {
+    nn::CarriedState carried;
+    std::vector<at::Tensor> of_text;
+    std::vector<at::Tensor> of_other;
+    for (int64_t begin = 0; begin < length; begin += step) {
+      const auto count = std::min(step, length - begin);
+      auto context = test::context_of({0, count, 2 * count});
+      context.carried_state = &carried;
+      context.streams = {6, 2};
+      std::vector<int64_t> ids(text.begin() + begin, text.begin() + begin + count);
+      ids.insert(ids.end(), other.begin() + begin, other.begin() + begin + count);
+      output->histories(at::full({2 * count}, kC, at::kLong), context);
+      carried.discard();  // of a step that is computed again
+      const auto found = output->histories(at::tensor(ids, at::kLong), context);
+      carried.commit();
+      nn::CarriedState restored;
+      restored.load(carried.tensors(), at::kCPU);  // as from a checkpoint
+      carried = restored;
+      of_text.push_back(found.narrow(0, 0, count));
+      of_other.push_back(found.narrow(0, count, count));
+    }
+    EXPECT_TRUE(at::equal(at::cat(of_text), whole(text))) << step;
+    EXPECT_TRUE(at::equal(at::cat(of_other), whole(other))) << step;
+  }
+}
+
+TEST_F(ShortlistOutputs, LossOfAStreamDoesNotDependOnTheLengthOfItsSequences) {
+  save_ngram({.order = 4, .smoothing = "witten_bell"});
+  const auto output = fitted(2);
+  const std::vector<int64_t> text = {kA, kB, kA, kC, kC, kA, kB, kB, kB, kA, kC, kA};
+  const auto ids = at::tensor(text, at::kLong);
+  const auto length = ids.numel();
+  const auto states =
+      (at::arange(length * kFeatures, at::kFloat).view({length, kFeatures}) * 1.3).sin();
+  const auto targets = at::roll(ids, -1);
+  const auto loss_of = [&](int64_t step, bool has_streams) {
+    nn::CarriedState carried;
+    double sum = 0;
+    for (int64_t begin = 0; begin < length; begin += step) {
+      const auto count = std::min(step, length - begin);
+      auto context = test::context_of({0, count});
+      if (has_streams) {
+        context.carried_state = &carried;
+        context.streams = {0};
+      }
+      const nn::TokenStates rows(states.narrow(0, begin, count),
+                                 output->histories(ids.narrow(0, begin, count), context));
+      sum += output->loss(rows, targets.narrow(0, begin, count), {}, context).item<double>();
+      carried.commit();
+    }
+    return sum;
+  };
+  const auto expected = loss_of(length, false);
+  for (const int64_t step : {1, 2, 5, 7, 12}) {
+    EXPECT_NEAR(loss_of(step, true), expected, 1e-4) << step;
+  }
+  EXPECT_GT(std::abs(loss_of(2, false) - expected), 1e-2);
 }
 
 TEST_F(ShortlistOutputs, ProbabilitiesAddUpToOneForAnyParameters) {
