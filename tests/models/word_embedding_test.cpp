@@ -52,7 +52,7 @@ ModelOptions options_with_words(const WordCase& wanted, const std::string& embed
       choice_of(nn::token_embeddings().at(embedding),
                 has_clusters ? kClusterKeys : "filter_widths: [1], filters: [4], highways: 1");
   options.tie_word_embeddings = false;
-  options.decoder.share_encoder_decoder_embeddings = false;
+  options.decoder.share_encoder_decoder_embeddings = options.family == family_named("t5");
   return options;
 }
 
@@ -106,7 +106,7 @@ std::string path_of_table(std::string name, const Model& adaptive) {
   for (const std::string ending : {"", ".weight", ".words"}) {
     if (name.ends_with(ending)) {
       const auto path = name.substr(0, name.size() - ending.size()) + ".";
-      if (adaptive.named_parameters().contains(path + "projection.weight")) {
+      if (adaptive.named_buffers().contains(path + "tokens") && path != ".") {
         return path;
       }
     }
@@ -141,13 +141,13 @@ INSTANTIATE_TEST_SUITE_P(Families,
                          testing::Values(WordCase{"bert", Head::kMaskedLm},
                                          WordCase{"albert", Head::kMaskedLm},
                                          WordCase{"roberta", Head::kSequence},
-                                         WordCase{"modernbert", Head::kMaskedLm},
+                                         WordCase{"electra", Head::kMaskedLm},
                                          WordCase{"xlm", Head::kMaskedLm},
                                          WordCase{"reformer", Head::kCausalLm},
                                          WordCase{"gpt2", Head::kCausalLm},
                                          WordCase{"llama", Head::kCausalLm},
                                          WordCase{"t5", Head::kConditional},
-                                         WordCase{"bart", Head::kConditional},
+                                         WordCase{"marian", Head::kConditional},
                                          WordCase{"feed_forward_lm", Head::kCausalLm},
                                          WordCase{"seq2seq_rnn", Head::kConditional},
                                          WordCase{"elmo", Head::kBidirectionalLm}));
@@ -265,9 +265,9 @@ INSTANTIATE_TEST_SUITE_P(Families, TiedWordEmbeddings, testing::ValuesIn(tied_ca
 std::string tied_path(const Model& model) {
   std::string result;
   for (const auto& parameter : model.named_parameters()) {
-    if (parameter.key().ends_with("projection.weight")) {
-      const auto end = parameter.key().size() - std::string("projection.weight").size();
-      result = parameter.key().substr(0, end);
+    const auto end = parameter.key().find(".projection.weight");
+    if (end != std::string::npos) {
+      result = parameter.key().substr(0, end + 1);
     }
   }
   return result;
@@ -519,9 +519,13 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"type: gpt2, tie_word_embeddings: true, embedding: {type: adaptive}, output: "
                   "{type: hierarchical}",
                   "model.tie_word_embeddings: has no effect with output.type: hierarchical"},
+        std::pair{"type: bart, embedding: {type: adaptive}",
+                  "model.embedding: tie_word_embeddings of bart is always true, must be false with "
+                  "embedding.type: adaptive, which has no table of words to tie the output matrix "
+                  "to; possible with output.type: adaptive"},
         std::pair{"type: reformer, embedding: {type: adaptive}, output: {type: adaptive, "
                   "tie_projections: true}",
-                  "model.embedding: output.tie_projections has no effect"},
+                  "model.output: output.tie_projections has no effect"},
         std::pair{"type: feed_forward_lm, dim: 8, hidden: 8, tie_embeddings: always, embedding: "
                   "{type: adaptive}",
                   "model.tie_embeddings: the output matrix cannot be the word embeddings"},

@@ -39,6 +39,7 @@ int64_t feed_forward_lm_features(const ModelOptions& options) {
 FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
   TORCH_CHECK(options.vocabulary > 0, "a model needs a vocabulary");
   const auto& own = options.feed_forward_lm;
+  options_.tie_word_embeddings = own.tie == EmbeddingTie::kAlways;
   const auto width = feed_forward_lm_features(options);
   words_ = register_words(*this, "words", options,
                           {.vocabulary = options.vocabulary, .dim = options.dim});
@@ -47,7 +48,7 @@ FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
                               nn::Linear(nn::LinearOptions{own.context * options.dim, own.hidden,
                                                            /*has_bias=*/!is_bilinear(options)}));
   }
-  const bool shares = shares_embedding(options.layer_types, options.tie_word_embeddings);
+  const bool shares = shares_embedding(options.layer_types, options_.tie_word_embeddings);
   use_embedding(words_, {.vocabulary = options.vocabulary, .has_targets = shares});
   register_output_layer(
       options.layer_types,
@@ -55,7 +56,7 @@ FeedForwardLm::FeedForwardLm(const ModelOptions& options) : options_(options) {
   if (!has_output_matrix(options.layer_types)) {
     return;
   }
-  if (!options.tie_word_embeddings) {
+  if (!options_.tie_word_embeddings) {
     output_ = register_parameter("output", at::empty({options.vocabulary, width}));
   }
   bias_ = register_parameter("output_bias", at::empty({options.vocabulary}));

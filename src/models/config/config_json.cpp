@@ -25,6 +25,9 @@ std::string config_quote(std::string_view word) { return "'" + std::string(word)
 constexpr auto kOwnModelType = "weft";
 constexpr auto kBaseModelType = "base_model_type";
 constexpr auto kLayerTypes = "weft_layer_types";  // `layer_types` is a key of transformers
+/// Among them, with embeddings of their own: families may read the key of this name from the
+/// weights, or not have it.
+constexpr auto kTies = "tie_word_embeddings";
 
 /// Reads family and norm placement.
 void read_type(const JsonFields& fields, ModelOptions& options) {
@@ -99,10 +102,14 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
   options.family->read_json(fields, options);
   if (fields.has(kLayerTypes)) {
     options.layer_types = read_layer_types(fields.at(kLayerTypes), place + ": " + kLayerTypes);
+    if (options.layer_types.embedding) {
+      const JsonFields own(fields.at(kLayerTypes), place + ": " + kLayerTypes);
+      own.read(kTies, options.tie_word_embeddings);
+    }
   }
   if (const auto error = tie_error(options.layer_types, options.tie_word_embeddings);
       !error.empty()) {
-    fields.fail("tie_word_embeddings", error);
+    fields.fail(kTies, error);
   }
   read_stochastic_depth(fields, options);
   read_early_exit(fields, options);
@@ -118,6 +125,9 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   if (!options.layer_types.empty()) {
     json[kBaseModelType] = std::exchange(json["model_type"], kOwnModelType);
     write_layer_types(json[kLayerTypes], options.layer_types);
+    if (options.layer_types.embedding) {
+      json[kLayerTypes][kTies] = options.tie_word_embeddings;
+    }
   }
   json["dtype"] = torch_name(dtype);
   options.family->write_json(json, options);

@@ -4,6 +4,7 @@
 
 #include "base/string_util.h"
 #include "models/config/component_keys.h"
+#include "models/config/family.h"
 #include "models/config/layer_types.h"
 #include "models/config/shared_model_keys.h"
 #include "nn/embedding/token_embedding.h"
@@ -53,13 +54,19 @@ void read_ties(config::Section& model,
   if (model.is_documenting()) {
     return;
   }
-  if (has_key && !has_output_matrix(types) &&
-      !shares_embedding(types, options.tie_word_embeddings)) {
+  if (has_key && !has_output_matrix(types) && !shares_embedding(types, /*is_tied=*/true)) {
     model.reject_unused(kTiesKey, str_cat("has no effect with output.type: ", types.output->type,
                                           ", which has no matrix of the shape of the embeddings"));
   }
   if (const auto error = tie_error(types, options.tie_word_embeddings); !error.empty()) {
-    model.report(has_key ? kTiesKey : "embedding", error);
+    if (has_key) {
+      model.report(kTiesKey, error);
+    } else if (options.tie_word_embeddings) {
+      model.report("embedding",
+                   str_cat(kTiesKey, " of ", word_of(options.family), " is always ", error));
+    } else {
+      model.report("output", error);
+    }
   }
 }
 

@@ -174,6 +174,20 @@ bool has_output_matrix(const LayerTypes& types) {
   return !types.output || output_types().at(types.output->type).uses_output_matrix;
 }
 
+namespace {
+
+std::vector<std::string> types_that_tie_clusters() {
+  std::vector<std::string> names;
+  for (const auto& definition : output_types().all()) {
+    if (definition.tie_error != nullptr) {
+      names.emplace_back(definition.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 bool shares_embedding(const LayerTypes& types, bool is_tied) {
   return is_tied && types.output && types.embedding &&
          output_types().at(types.output->type).tie_error != nullptr &&
@@ -181,10 +195,15 @@ bool shares_embedding(const LayerTypes& types, bool is_tied) {
 }
 
 std::string tie_error(const LayerTypes& types, bool is_tied) {
-  if (is_tied && types.embedding && has_output_matrix(types) &&
-      !nn::token_embeddings().at(types.embedding->type).is_table) {
-    return str_cat("true, must be false with embedding.type: ", types.embedding->type,
-                   ", which has no table of words to tie the output matrix to");
+  if (is_tied && types.embedding && has_output_matrix(types)) {
+    const auto& definition = nn::token_embeddings().at(types.embedding->type);
+    if (!definition.is_table) {
+      return str_cat("true, must be false with embedding.type: ", definition.name,
+                     ", which has no table of words to tie the output matrix to",
+                     definition.has_clusters
+                         ? str_cat("; possible with output.type: ", join(types_that_tie_clusters()))
+                         : "");
+    }
   }
   const auto reason = types.output ? output_types().at(types.output->type).tie_error : nullptr;
   if (reason == nullptr) {

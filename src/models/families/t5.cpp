@@ -180,7 +180,7 @@ void write_mt5_json(Json& json, const ModelOptions& options) {
 }
 
 void infer_from_weights(ModelOptions& options, const SafetensorsShards& files) {
-  if (!generates(options)) {
+  if (!generates(options) || options.layer_types.embedding) {
     return;
   }
   const auto* output = files.find(kOutput);

@@ -93,12 +93,15 @@ struct OwnEmbedding {
   std::string table;
 };
 
-/// Of the parameters of all such embeddings.
+/// Of the matrices of all such embeddings.
 std::map<std::string, OwnEmbedding> own_embeddings(const Model& model) {
   std::map<std::string, OwnEmbedding> result;
   for (const auto& part : model.named_modules("", /*include_self=*/false)) {
     if (const auto* embedding = dynamic_cast<const nn::TokenEmbedding*>(part.value().get())) {
       for (const auto& parameter : embedding->named_parameters()) {
+        if (parameter.value().dim() < 2) {
+          continue;
+        }
         result[str_cat(part.key(), ".", parameter.key())] = {
             .spread = embedding->initial_spread(parameter.key(), parameter.value()),
             .table = str_cat(part.key(), ".weight")};
