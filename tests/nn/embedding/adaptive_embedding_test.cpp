@@ -200,11 +200,14 @@ TEST_P(TiedAdaptiveOutput, GradientIsTheSumOfThoseOfBothUses) {
   const auto read_only = others.embedding->parameters();
   each.insert(each.end(), read_only.begin(), read_only.end());
   const auto apart = torch::autograd::grad({loss_of(others, parts)}, each, {}, {}, false, true);
+  int64_t unshared = 0;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const auto& predicted = apart[i];  // undefined: a projection that is not shared
     const auto& read = apart[i + tables.size()];
+    unshared += predicted.defined() ? 0 : 1;
     EXPECT_TRUE(test::near(tied[i], predicted.defined() ? read + predicted : read, 1e-4)) << i;
   }
+  EXPECT_EQ(unshared, GetParam() ? 1 : 3);
 }
 
 TEST_P(TiedAdaptiveOutput, HasNoMatricesOfTheEmbeddings) {
