@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,11 @@
 #include "support/attention.h"
 #include "support/config.h"
 #include "support/context.h"
+#include "support/formula_values.h"
 #include "support/tensor_file.h"
 
-/// Attention types against layers of public libraries (scripts/make_attention_reference.py).
+/// Attention types against layers of public libraries (scripts/make_attention_reference.py and
+/// make_small_attention_reference.py).
 namespace weft::models {
 namespace {
 
@@ -75,6 +78,69 @@ TEST(AttentionReference, Performer) {
 
 TEST(AttentionReference, Informer) {
   expect_reference("informer", "type: informer, factor: 2, sample: false");
+}
+
+/// Compares output and gradient of the input with a variant of a file.
+/// `values`: of all parameters and buffers but the projections.
+void expect_small_reference(const std::string& file,
+                            const std::string& variant,
+                            const std::string& keys,
+                            std::map<std::string, at::Tensor> values,
+                            double query_scale = 1) {
+  constexpr int64_t kDim = 8;
+  const auto expected =
+      test::read_tensors(WEFT_SOURCE_DIR "/tests/reference/attention/" + file + ".safetensors");
+  const auto layer = test::attention_layer(keys, {.dim = kDim, .heads = 2, .dropout = 0});
+  for (auto& buffer : layer->named_buffers()) {
+    buffer.value().copy_(values.extract(buffer.key()).mapped());
+  }
+  values["qkv.weight"] =
+      at::cat({test::formula_values(1, {kDim, kDim}) * query_scale,
+               test::formula_values(2, {kDim, kDim}), test::formula_values(3, {kDim, kDim})});
+  values["qkv.bias"] = at::zeros({3 * kDim});
+  values["output.weight"] = at::eye(kDim);
+  values["output.bias"] = at::zeros({kDim});
+  EXPECT_EQ(values.size(), layer->named_parameters().size());
+  test::set_parameters(*layer, values);
+  const auto& y = expected.at(variant + ".y");
+  const auto x = test::formula_values(0, {y.size(0), kDim}).requires_grad_();
+  const auto own = layer->forward(x, test::context_of({0, x.size(0)}));
+  EXPECT_TRUE(test::near(own, y, 1e-6)) << variant;
+  const auto weights = at::arange(y.numel(), at::kDouble).cos().view_as(y);
+  const auto dx = torch::autograd::grad({(own * weights).sum()}, {x})[0];
+  EXPECT_TRUE(test::near(dx, expected.at(variant + ".dx"), 1e-5)) << variant;
+}
+
+// In both, hashes of 12 bits in four clusters, three iterations, the same first centres.
+TEST(AttentionReference, Clustered) {
+  expect_small_reference("clustered", "plain",
+                         "type: clustered, clusters: 4, bits: 12, iterations: 3, top: 0",
+                         {{"core.planes", test::formula_values(4, {12, 5})}});
+}
+
+TEST(AttentionReference, ImprovedClustered) {
+  expect_small_reference("clustered", "improved",
+                         "type: clustered, clusters: 4, bits: 12, iterations: 3, top: 3",
+                         {{"core.planes", test::formula_values(4, {12, 5})}});
+}
+
+// mesh-tensorflow mixes with a sigmoid, does not scale dot products, and predicts dense scores from
+// relu(q) with a matrix that all heads share.
+TEST(AttentionReference, RandomSynthesizerWithDotProducts) {
+  expect_small_reference("synthesizer", "random", "type: synthesizer, scores: [dot, random]",
+                         {{"core.score.member_2.table", test::formula_values(4, {2, 512, 512})},
+                          {"core.score.mixture", at::tensor({0.0F, 0.3F})}},
+                         /*query_scale=*/2);
+}
+
+TEST(AttentionReference, DenseSynthesizerWithDotProducts) {
+  expect_small_reference(
+      "synthesizer", "dense", "type: synthesizer, scores: [dot, dense]",
+      {{"core.score.member_2.first", at::eye(4).mul(0.5).expand({2, 4, 4}).contiguous()},
+       {"core.score.member_2.second",
+        test::formula_values(5, {4, 512}).expand({2, 4, 512}).contiguous()},
+       {"core.score.mixture", at::tensor({0.0F, -0.2F})}},
+      /*query_scale=*/2);
 }
 
 TEST(AttentionReference, TransformerXlPositions) {
