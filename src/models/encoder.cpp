@@ -60,6 +60,12 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
               has_own_rate && capabilities.has_feed_forward_dropout ? options.dropout : 0};
 }
 
+nn::StackOptions plain_stack_of(const ModelOptions& options) {
+  auto stack = encoder_stack_of(options, options.layers);
+  stack.may_shorten = head_of(options).classifies_sequences && !options.early_exit;
+  return stack;
+}
+
 }  // namespace
 
 nn::StackOptions encoder_stack_of(const ModelOptions& options, int64_t layers) {
@@ -76,7 +82,7 @@ nn::StackOptions encoder_stack_of(const ModelOptions& options, int64_t layers) {
 }
 
 Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings)
-    : Encoder(options, std::move(embeddings), encoder_stack_of(options, options.layers)) {}
+    : Encoder(options, std::move(embeddings), plain_stack_of(options)) {}
 
 Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::StackOptions stack)
     : options_(options) {
@@ -170,6 +176,10 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& con
   return layers_->forward(embedded(input, context), context);
 }
 
+kernels::Layout Encoder::hidden_layout(const kernels::Layout& tokens) const {
+  return layers_->context_behind({.layout = tokens}).layout;
+}
+
 at::Tensor Encoder::selected_hidden_states(const TextInput& input,
                                            const nn::ForwardContext& context,
                                            const nn::RowSelection& rows) {
@@ -230,9 +240,10 @@ std::vector<WeightedLogits> Encoder::training_logits(const TextInput& input,
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
-  return logits_of(pooling_ != nullptr ? pooling_->forward(hidden, context)
-                                       : nn::first_tokens(hidden, context.layout),
-                   context);
+  const auto own = layers_->context_behind(context);
+  return logits_of(
+      pooling_ != nullptr ? pooling_->forward(hidden, own) : nn::first_tokens(hidden, own.layout),
+      context);
 }
 
 at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& context) {
@@ -242,8 +253,8 @@ at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& c
   if (!head_of(options_).classifies_sequences || pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }
-  return logits_of(selected_hidden_states(input, context, nn::RowSelection::first_tokens(context)),
-                   context);
+  const auto first = nn::RowSelection::first_tokens(layers_->context_behind(context));
+  return logits_of(selected_hidden_states(input, context, first), context);
 }
 
 at::Tensor Encoder::token_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {

@@ -29,6 +29,8 @@ class Encoder : public Model {
   const ModelOptions& options() const override { return options_; }
   std::string base_of(const std::string& parameter) const override;
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
+  kernels::Layout hidden_layout(const kernels::Layout& tokens) const override;
+  /// `rows`: of those that hidden() returns.
   at::Tensor selected_hidden_states(const TextInput& input,
                                     const nn::ForwardContext& context,
                                     const nn::RowSelection& rows) override;

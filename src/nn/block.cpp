@@ -42,14 +42,19 @@ class SublayerBlock : public Block {
     return run(0, steps_.size(), x, context);
   }
 
+  ForwardContext context_behind(const ForwardContext& context) const override {
+    return context_before(steps_.size(), context);
+  }
+
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection) override {
     const auto last = last_mixing_sublayer(*this);
     const auto stream = run(0, last, x, context);
-    const auto selected_context = selection.select(context);
+    const auto own_context = context_before(last, context);
+    const auto selected_context = selection.select(context_before(last + 1, context));
     const auto& step = steps_[last];
-    const auto branch = selected_branch_of(step, stream, context, selection, selected_context);
+    const auto branch = selected_branch_of(step, stream, own_context, selection, selected_context);
     return run(last + 1, steps_.size(),
                add_branch(step, selection.select(stream), branch, selected_context),
                selected_context);
@@ -76,6 +81,7 @@ class SublayerBlock : public Block {
     std::shared_ptr<Norm> output_norm;     // of sandwich norms
     std::shared_ptr<ResidualScale> scale;  // may be null
     bool replaces_stream = false;
+    bool shortens_sequences = false;
     double dropout = 0;  // on the output
     uint32_t output_site = 0;
     double drop_path_rate = 0;
@@ -159,11 +165,27 @@ class SublayerBlock : public Block {
   at::Tensor run(std::size_t first,
                  std::size_t last,
                  at::Tensor stream,
-                 const ForwardContext& context) const {
+                 const ForwardContext& given) const {
+    ForwardContext shortened;
+    const auto* context = &given;
     for (std::size_t i = first; i < last; ++i) {
-      stream = add_branch(steps_[i], stream, branch_of(steps_[i], stream, context), context);
+      stream = add_branch(steps_[i], stream, branch_of(steps_[i], stream, *context), *context);
+      if (steps_[i].shortens_sequences) {
+        shortened = steps_[i].sublayer->context_behind(*context);
+        context = &shortened;
+      }
     }
     return stream;
+  }
+
+  /// The context of the rows that sub-layer `index` reads.
+  ForwardContext context_before(std::size_t index, ForwardContext context) const {
+    for (std::size_t i = 0; i < index; ++i) {
+      if (steps_[i].shortens_sequences) {
+        context = steps_[i].sublayer->context_behind(context);
+      }
+    }
+    return context;
   }
 
   const std::vector<Step>& steps() const { return steps_; }
@@ -192,6 +214,7 @@ class SublayerBlock : public Block {
         .scale = options_.make_residual_scale && !kind->replaces_stream
                      ? options_.make_residual_scale({.dim = options_.dim(), .sublayer = kind->name})
                      : nullptr,
+        .shortens_sequences = kind->shortens_sequences,
         .dropout = kind->replaces_stream             ? 0
                    : kind->output_dropout != nullptr ? kind->output_dropout(options_)
                                                      : options_.dropout,
@@ -258,6 +281,8 @@ class ParallelBlock : public SublayerBlock {
     TORCH_CHECK(options.norm_placement != NormPlacement::kPost &&
                     (!options.make_residual_scale || keeps_input(options.make_residual_scale)),
                 "a parallel block needs norm placement pre, and residual connections");
+    TORCH_CHECK(!nn::shortens_sequences(options.order),
+                "the sub-layers of a parallel block must all return as many rows");
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {

@@ -15,10 +15,8 @@
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/attention/tree/span_nodes.h"
-#include "nn/auxiliary_losses.h"
-#include "nn/block_context.h"
 #include "nn/block_hook.h"
-#include "nn/recompute.h"
+#include "nn/layer_run.h"
 #include "nn/stack_blocks.h"
 
 namespace weft::nn {
@@ -40,34 +38,6 @@ bool is_invertible(const BlockOptions& block) {
          });
 }
 
-/// Runs the block again in the backward pass. Tensors computed elsewhere that the block reads are
-/// passed as inputs too, so that they get gradients.
-at::Tensor recompute_block(const Block& block,
-                           const BlockFunction& run,
-                           const at::Tensor& x,
-                           const ForwardContext& context) {
-  const auto own = std::make_shared<BlockContext>(context);
-  std::vector<at::Tensor> inputs{x};
-  inputs.insert(inputs.end(), own->tensors().begin(), own->tensors().end());
-  // Auxiliary losses are outputs too: only so do they get a gradient.
-  const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
-  const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
-    AuxiliaryLosses collected;
-    std::vector<at::Tensor> result{run(again[0], own->with(again.data() + 1, collected))};
-    *losses = collected.all();
-    for (auto& loss : *losses) {
-      result.push_back(std::exchange(loss.sum, {}));
-    }
-    return result;
-  });
-  for (std::size_t i = 0; i < losses->size(); ++i) {
-    auto loss = (*losses)[i];
-    loss.sum = outputs[i + 1];
-    context.auxiliary_losses->add(std::move(loss));
-  }
-  return outputs[0];
-}
-
 /// The states (M, K D) of K layers.
 std::shared_ptr<const std::vector<EncoderStates>> states_by_layer(const EncoderStates& all,
                                                                   std::size_t layers) {
@@ -80,62 +50,6 @@ std::shared_ptr<const std::vector<EncoderStates>> states_by_layer(const EncoderS
   return result;
 }
 
-/// No recomputation while attention is recorded, so that each block runs once.
-bool runs_once(const ForwardContext& context) {
-  return !at::GradMode::is_enabled() || context.attention_recorder != nullptr;
-}
-
-at::Tensor run_block(const Block& block,
-                     BlockFunction run,
-                     const at::Tensor& x,
-                     const ForwardContext& context,
-                     bool recomputes) {
-  if (auto* const hook = BlockHook::current()) {
-    call_after_backward(*hook, block, x);
-    run = with_hook(*hook, block, run);
-  }
-  return recomputes && !runs_once(context) ? recompute_block(block, run, x, context)
-                                           : run(x, context);
-}
-
-at::Tensor run_reversible(const std::shared_ptr<Block>& block,
-                          const at::Tensor& streams,
-                          const ForwardContext& context,
-                          const RowSelection* selection) {
-  if (selection != nullptr) {
-    const BlockFunction run = [block, rows = *selection](const at::Tensor& in,
-                                                         const ForwardContext& own) {
-      return forward_reversible_selected(*block, in, own, rows);
-    };
-    return run_block(*block, run, streams, context, /*recomputes=*/true);
-  }
-  if (runs_once(context)) {
-    const BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
-      return forward_reversible(*block, in, own);
-    };
-    return run_block(*block, run, streams, context, /*recomputes=*/false);
-  }
-  if (auto* const hook = BlockHook::current()) {
-    call_after_backward(*hook, *block, streams);
-  }
-  return invertible_layer(block, streams, context);
-}
-
-at::Tensor run_plain(const std::shared_ptr<Block>& block,
-                     const at::Tensor& x,
-                     const ForwardContext& context,
-                     const RowSelection* selection) {
-  BlockFunction run = [block](const at::Tensor& in, const ForwardContext& own) {
-    return block->forward(in, own);
-  };
-  if (selection != nullptr) {
-    run = [block, rows = *selection](const at::Tensor& in, const ForwardContext& own) {
-      return block->forward_selected(in, own, rows);
-    };
-  }
-  return run_block(*block, run, x, context, context.recomputes_layers);
-}
-
 }  // namespace
 
 StackImpl::StackImpl(const StackOptions& options)
@@ -143,7 +57,19 @@ StackImpl::StackImpl(const StackOptions& options)
       layerdrop_(options.stochastic_depth.layerdrop),
       has_dropout_(std::ranges::any_of(options.layers, has_dropout)),
       reversible_(options.reversible),
-      has_encoder_mix_(options.has_encoder_mix) {
+      has_encoder_mix_(options.has_encoder_mix),
+      shortens_sequences_(std::ranges::any_of(options.layers, [](const BlockOptions& layer) {
+        return nn::shortens_sequences(layer.order);
+      })) {
+  if (shortens_sequences_ && !options.may_shorten) {
+    throw config::Error(
+        str_cat("model.block: only classifiers of whole texts by an encoder, without early_exit, "
+                "can have ",
+                list_sublayers(&SublayerDefinition::shortens_sequences),
+                ": others need a state of each token"));
+  }
+  TORCH_CHECK(!shortens_sequences_ || (!options.halting && !options.mix),
+              "halting and a mix of layers need layers that return as many rows as they read");
   TORCH_CHECK(!reversible_ || (!options.halting && !options.step_embedding && !options.mix &&
                                std::ranges::all_of(options.layers, is_invertible)),
               "layers of this kind are not reversible");
@@ -225,6 +151,22 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
   return result;
 }
 
+ForwardContext StackImpl::context_behind_layer(std::size_t layer,
+                                               const ForwardContext& context) const {
+  return is_dropped(layer, context) ? context : blocks_[layer]->context_behind(context);
+}
+
+ForwardContext StackImpl::context_before(std::size_t layer, ForwardContext context) const {
+  for (std::size_t i = 0; shortens_sequences_ && i < layer; ++i) {
+    context = context_behind_layer(i, context);
+  }
+  return context;
+}
+
+ForwardContext StackImpl::context_behind(const ForwardContext& context) const {
+  return context_before(blocks_.size(), context);
+}
+
 bool StackImpl::is_dropped(std::size_t layer, const ForwardContext& context) const {
   const auto index = static_cast<uint64_t>(first_layer_) + layer;
   return context.rate(layerdrop_) > 0 &&
@@ -250,7 +192,7 @@ at::Tensor StackImpl::forward_layer(std::size_t layer,
            : reversible_        ? select_streams(x, *selection)
                                 : selection->select(x);
   }
-  const auto run = reversible_ ? run_reversible : run_plain;
+  const auto run = reversible_ ? run_reversible_layer : run_layer;
   return ActivationHook::run_hooks(layer, run(blocks_[layer], layer_input(layer, x, shared),
                                               at_layer(layer, shared), selection));
 }
@@ -276,10 +218,14 @@ at::Tensor StackImpl::forward_halting(const at::Tensor& x, const ForwardContext&
 
 at::Tensor StackImpl::forward_first(std::size_t count,
                                     const at::Tensor& x,
-                                    const ForwardContext& context) {
+                                    const ForwardContext& given) {
   auto stream = ActivationHook::run_hooks("embeddings", x);
+  auto context = given;
   for (std::size_t layer = 0; layer < count; ++layer) {
     stream = forward_layer(layer, stream, context);
+    if (shortens_sequences_) {
+      context = context_behind_layer(layer, context);
+    }
   }
   return stream;
 }
@@ -344,8 +290,8 @@ at::Tensor StackImpl::forward_selected(const at::Tensor& x,
     return forward_mix(x, context, &selection);
   }
   const auto last = blocks_.size() - 1;
-  const auto states =
-      forward_layer(last, forward_first(last, opened(x), context), context, &selection);
+  const auto states = forward_layer(last, forward_first(last, opened(x), context),
+                                    context_before(last, context), &selection);
   return final_norm(closed(states, x.scalar_type()));
 }
 

@@ -37,6 +37,7 @@ struct StackOptions {
   std::optional<NormOptions> norm = {};     // final norm of pre-norm stacks
   std::optional<LayerMixOptions> mix = {};  // the output is a mix of the states of all layers
   bool has_encoder_mix = false;             // the encoder states are a mix for each layer
+  bool may_shorten = false;  // the model can read fewer rows than tokens behind the layers
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
 
@@ -57,7 +58,7 @@ class StackImpl : public torch::nn::Module {
   /// distance table, the tensors of positions, and the scores that a layer leaves to the next.
   ForwardContext with_shared_scores(const ForwardContext& context, const at::Device& device) const;
   /// Output of one layer, (N, D), or its selected rows, (M, D). `shared`: a context with the shared
-  /// scores.
+  /// scores. Not for layers that shorten the sequences.
   at::Tensor forward_layer(std::size_t layer,
                            const at::Tensor& x,
                            const ForwardContext& shared,
@@ -71,7 +72,11 @@ class StackImpl : public torch::nn::Module {
   /// forward_selected() can be called.
   bool has_span_nodes() const { return has_span_nodes_; }
 
-  /// Only the selected rows of forward(); the last block skips the others. (N, D) -> (M, D)
+  /// The context of the rows that forward() returns: another one if layers shorten the sequences.
+  ForwardContext context_behind(const ForwardContext& context) const;
+
+  /// Only the selected rows that forward() returns; the last block skips the others.
+  /// (N, D) -> (M, D)
   at::Tensor forward_selected(const at::Tensor& x,
                               const ForwardContext& context,
                               const RowSelection& selection);
@@ -95,7 +100,11 @@ class StackImpl : public torch::nn::Module {
   /// The context of a layer.
   ForwardContext at_layer(std::size_t layer, const ForwardContext& context) const;
   /// Output of the first `count` blocks.
-  at::Tensor forward_first(std::size_t count, const at::Tensor& x, const ForwardContext& context);
+  at::Tensor forward_first(std::size_t count, const at::Tensor& x, const ForwardContext& given);
+  /// The context of the rows that a layer returns, given that of those that it reads.
+  ForwardContext context_behind_layer(std::size_t layer, const ForwardContext& context) const;
+  /// The context of the rows that a layer reads.
+  ForwardContext context_before(std::size_t layer, ForwardContext context) const;
 
   std::vector<std::shared_ptr<Block>> blocks_;  // of each layer
   std::vector<int64_t> shifts_;                 // ForwardContext::layer_shift of each layer
@@ -106,6 +115,7 @@ class StackImpl : public torch::nn::Module {
   bool has_encoder_mix_;
   bool has_one_width_ = true;
   bool has_span_nodes_ = false;  // between the layers (nn/attention/tree/span_nodes.h)
+  bool shortens_sequences_ = false;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
   std::vector<std::shared_ptr<SharedPositions>> shared_positions_;

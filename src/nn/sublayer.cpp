@@ -9,6 +9,7 @@
 #include "nn/attention/cross_attention.h"
 #include "nn/block.h"
 #include "nn/convolution.h"
+#include "nn/pooling/distilling.h"
 #include "nn/recurrent/recurrent.h"
 
 namespace weft::nn {
@@ -99,6 +100,12 @@ std::vector<SublayerDefinition> built_in_sublayers() {
        .description = "norm of the sum so far",
        .make = make_block_norm,
        .replaces_stream = true},
+      {.name = "distilling",
+       .letter = 'd',
+       .description = "distilling, which halves the lengths of texts",
+       .read = read_distilling,
+       .replaces_stream = true,
+       .shortens_sequences = true},
   };
 }
 
@@ -218,11 +225,23 @@ std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& or
   return found;
 }
 
-bool carries_state(const std::string& order) {
-  return std::ranges::any_of(order, [](char letter) {
+namespace {
+
+bool has_kind(const std::string& order, bool SublayerDefinition::*property) {
+  return std::ranges::any_of(order, [&](char letter) {
     const auto* kind = find_sublayer(letter);
-    return kind != nullptr && kind->carries_state;
+    return kind != nullptr && kind->*property;
   });
+}
+
+}  // namespace
+
+bool carries_state(const std::string& order) {
+  return has_kind(order, &SublayerDefinition::carries_state);
+}
+
+bool shortens_sequences(const std::string& order) {
+  return has_kind(order, &SublayerDefinition::shortens_sequences);
 }
 
 bool needs_encoder_states(const std::string& order) {

@@ -35,6 +35,9 @@ class Sublayer : public torch::nn::Module {
   /// on.
   virtual std::optional<int64_t> output_dim() const { return std::nullopt; }
 
+  /// The context of the rows that forward() returns; another one if it shortens the sequences.
+  virtual ForwardContext context_behind(const ForwardContext& context) const { return context; }
+
   /// The selected rows of forward(): (N, D) -> (M, D). Override it to skip work for the others.
   virtual at::Tensor forward_selected(const at::Tensor& x,
                                       const ForwardContext& context,
@@ -68,6 +71,7 @@ struct SublayerDefinition {
   bool replaces_stream = false;       // its output is not added to its input
   bool carries_state = false;         // from step to step (ForwardContext::carried_state)
   bool reads_any_width = false;       // its input has BlockOptions::input_dim features
+  bool shortens_sequences = false;    // returns fewer rows than it reads, which replace them
   double (*output_dropout)(const BlockOptions& options) =
       nullptr;  // nullptr: BlockOptions::dropout
   /// In the group of the layer; nullopt: it has a group of its own, of which the block uses the
@@ -104,5 +108,7 @@ bool needs_encoder_states(const std::string& order);
 std::string without_encoder_states(std::string order);
 /// Whether one of them carries a state from step to step.
 bool carries_state(const std::string& order);
+/// Whether one of them returns fewer rows than it reads.
+bool shortens_sequences(const std::string& order);
 
 }  // namespace weft::nn

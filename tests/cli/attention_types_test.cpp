@@ -129,6 +129,9 @@ const AttentionModel kModels[] = {
     {"reversible_encoder",
      "type: bert, layers: 2, attention: {heads: 2}, residual: {type: reversible}, norm: {place: "
      "pre}"},
+    {"distilling",
+     "type: bert, layers: 4, attention: {heads: 2, type: informer}, block: afd*3 af, distilling: "
+     "{norm: instance}, classifier_pooling: mean"},
     // With vectors of edges its memory depends on the squares of the lengths.
     {"binary_tree",
      "type: bert, layers: 2, attention: {heads: 2, type: binary_tree, neighbours: 2, relative: "

@@ -8,6 +8,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/layer_type_keys.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 
@@ -59,6 +60,9 @@ void read_early_exit(Section& model, ModelOptions& options) {
     }
     if (options.layer_types.mix) {
       section.fail("type", "is not possible with mix");
+    }
+    if (nn::shortens_sequences(options.layer_types.block)) {
+      section.fail("type", "is not possible with layers that shorten the texts");
     }
     if (!own || section.has("type")) {  // else that of init_from
       own = EarlyExitOptions{.rule = nn::read_component(section, nn::exit_rules().at(type))};

@@ -6,6 +6,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 
@@ -56,6 +57,9 @@ void check_halting(const Section& section, const ModelOptions& options) {
   }
   if (carries_state(types)) {
     section.fail("type", "is not possible with layers that carry a state from step to step");
+  }
+  if (nn::shortens_sequences(types.block)) {
+    section.fail("type", "is not possible with layers that shorten the texts");
   }
 }
 

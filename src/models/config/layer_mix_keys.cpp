@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/string_util.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 
@@ -34,6 +35,9 @@ void read_layer_mix(config::Section& model, LayerTypes& types) {
   types.mix = mixes ? std::optional(mix) : std::nullopt;
   if (mixes && types.halting && !section.is_documenting()) {
     section.fail("type", "is not possible with halting");
+  }
+  if (mixes && nn::shortens_sequences(types.block)) {
+    section.fail("type", "is not possible with layers that shorten the texts");
   }
   section.reject_unread();
 }

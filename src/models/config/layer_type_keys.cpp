@@ -342,6 +342,11 @@ void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& 
   types.block = block.value_or("");
   if (block) {
     check_block(model, *block, stacks);
+    if (nn::shortens_sequences(*block) && reads_layer_before(types)) {
+      model.fail("block", str_cat("'", *block,
+                                  "' shortens the texts, which is not possible with "
+                                  "attention that reads the scores of the layer before"));
+    }
   }
   read_sublayers(model, types);
 }
