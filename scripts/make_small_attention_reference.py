@@ -51,7 +51,12 @@ def clustered():
         (y * torch.from_numpy(weights(y.numel())).float().view_as(y)).sum().backward()
         return y.detach().numpy(), x.grad.numpy()
 
+    def broadcast(rows, clusters, counts, factors):
+        """The library's own has no gradient, so that queries would learn nothing from the share of the best keys of their cluster."""
+        return (rows * factors.unsqueeze(-1)).gather(2, clusters.long().unsqueeze(-1).expand(-1, -1, -1, rows.size(-1)))
+
     numpy.random.choice = evenly_spread
+    improved.clustered_broadcast = broadcast
     sizes = dict(clusters=CLUSTERS, iterations=ITERATIONS + 1, bits=BITS)   # one of its iterations moves no centre
     return {"plain": attend(plain, plain.ClusteredAttention(**sizes)),
             "improved": attend(improved, improved.ImprovedClusteredAttention(**sizes, topk=TOP))}

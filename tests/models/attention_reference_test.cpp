@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "nn/block.h"
 #include "nn/position/position.h"
+#include "nn/sublayer.h"
 #include "support/attention.h"
 #include "support/config.h"
 #include "support/context.h"
@@ -141,6 +143,30 @@ TEST(AttentionReference, DenseSynthesizerWithDotProducts) {
         test::formula_values(5, {4, 512}).expand({2, 4, 512}).contiguous()},
        {"core.score.mixture", at::tensor({0.0F, -0.2F})}},
       /*query_scale=*/2);
+}
+
+// Batch norm over a single text is instance norm.
+TEST(AttentionReference, DistillingOfInformer) {
+  constexpr int64_t kDim = 8;
+  const auto expected =
+      test::read_tensors(WEFT_SOURCE_DIR "/tests/reference/attention/distilling.safetensors");
+  auto section =
+      test::section("model.distilling", {{"norm", "instance"}, {"padding_mode", "circular"}});
+  const auto layer = nn::find_sublayer('d')->read(section)({.norm = {.dim = kDim}});
+  test::set_parameters(*layer, {{"convolution.weight", test::formula_values(1, {kDim, 3 * kDim})},
+                                {"convolution.bias", test::formula_values(2, {kDim})},
+                                {"norm.weight", test::formula_values(3, {kDim})},
+                                {"norm.bias", test::formula_values(4, {kDim})}});
+  for (const std::string name : {"even", "odd"}) {
+    const int64_t length = name == "even" ? 6 : 5;
+    const auto x = test::formula_values(0, {length, kDim}).requires_grad_();
+    const auto y = layer->forward(x, test::context_of({0, length}));
+    EXPECT_TRUE(test::near(y, expected.at(name + ".y"), 1e-6)) << name;
+    const auto weights = at::arange(y.numel(), at::kDouble).cos().view_as(y);
+    EXPECT_TRUE(test::near(torch::autograd::grad({(y * weights).sum()}, {x})[0],
+                           expected.at(name + ".dx"), 1e-5))
+        << name;
+  }
 }
 
 TEST(AttentionReference, TransformerXlPositions) {

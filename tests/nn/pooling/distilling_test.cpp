@@ -15,7 +15,6 @@
 #include "support/config.h"
 #include "support/context.h"
 #include "support/formula_values.h"
-#include "support/tensor_file.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
@@ -103,26 +102,6 @@ TEST(Distilling, EqualsTheLayersOfLibTorch) {
         EXPECT_TRUE(test::near(own[i], others[i], 1e-4)) << length << ", input " << i;
       }
     }
-  }
-}
-
-TEST(Distilling, EqualsTheCodeOfItsAuthorsForASingleText) {
-  const auto expected =
-      test::read_tensors(WEFT_SOURCE_DIR "/tests/reference/attention/distilling.safetensors");
-  const auto layer = distilling_layer("norm: instance, padding_mode: circular");
-  test::set_parameters(
-      *layer, {{"convolution.weight", test::formula_values(1, {kDistilledDim, 3 * kDistilledDim})},
-               {"convolution.bias", test::formula_values(2, {kDistilledDim})},
-               {"norm.weight", test::formula_values(3, {kDistilledDim})},
-               {"norm.bias", test::formula_values(4, {kDistilledDim})}});
-  for (const auto& [name, length] : {std::pair("even", int64_t{6}), std::pair("odd", int64_t{5})}) {
-    const auto x = distilled_input(length).requires_grad_();
-    const auto y = layer->forward(x, test::context_of({0, length}));
-    EXPECT_TRUE(test::near(y, expected.at(name + std::string(".y")), 1e-6)) << name;
-    const auto weights = at::arange(y.numel(), at::kDouble).cos().view_as(y);
-    EXPECT_TRUE(test::near(torch::autograd::grad({(y * weights).sum()}, {x})[0],
-                           expected.at(name + std::string(".dx")), 1e-5))
-        << name;
   }
 }
 
