@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,6 +21,10 @@ struct AuxiliaryLoss {
   at::Tensor sum;    // fp32 scalar: a sum over the tokens or sequences of the batch
   LossUnit unit = LossUnit::kTokens;
   double weight = 1;  // of sum / unit in the total loss
+  /// Of a layer that draws at random: `sum` is (B), the log-probability of what it has drawn for
+  /// each sequence. Its loss is that log-probability times (loss of the sequence - baseline)
+  /// (REINFORCE, Williams 1992), and not in the log.
+  bool is_log_probability = false;
 };
 
 /// Collects the auxiliary losses of one forward pass. A loss that is a sum over tokens or sequences
@@ -29,8 +34,19 @@ class AuxiliaryLosses {
   void add(AuxiliaryLoss loss) { losses_.push_back(std::move(loss)); }
   const std::vector<AuxiliaryLoss>& all() const { return losses_; }
 
+  /// Whether a layer has drawn at random. Then the objective sets the loss of each sequence.
+  bool has_draws() const {
+    return std::any_of(losses_.begin(), losses_.end(),
+                       [](const AuxiliaryLoss& loss) { return loss.is_log_probability; });
+  }
+  /// (B) without gradient: their sum is that of the objective.
+  void set_sequence_losses(at::Tensor losses) { sequence_losses_ = std::move(losses); }
+  /// Undefined if the objective has set none.
+  const at::Tensor& sequence_losses() const { return sequence_losses_; }
+
  private:
   std::vector<AuxiliaryLoss> losses_;
+  at::Tensor sequence_losses_;
 };
 
 }  // namespace weft::nn

@@ -28,6 +28,7 @@ struct ComponentDefinition {
   Maker (*read)(config::Section& section) = nullptr;
   bool carries_state = false;       // from step to step (ForwardContext::carried_state)
   bool reads_layer_before = false;  // what it left in this pass (ForwardContext::score_chain)
+  bool draws_at_random = false;     // learns from the loss of each sequence (AuxiliaryLosses)
 };
 
 /// A type as configured.

@@ -11,6 +11,7 @@
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/class_loss.h"
 #include "objectives/loss/r_drop.h"
+#include "objectives/loss/sequence_losses.h"
 #include "objectives/objective.h"
 #include "objectives/objectives.h"
 #include "objectives/sequence_objective.h"
@@ -80,6 +81,11 @@ class ClassObjective : public SequenceObjective {
     return format;
   }
   void check_training(const TrainingSetup& setup) const override;
+  ObjectiveTraits traits(const models::ModelOptions& model) const override {
+    auto traits = SequenceObjective::traits(model);
+    traits.sets_sequence_losses = true;
+    return traits;
+  }
 
  protected:
   /// Options of an evaluation, with the positive class.
@@ -198,9 +204,16 @@ class SingleLabelObjective : public ClassObjective {
     return {r_drop_loss(
         model, batch, context, r_drop(),
         [&](const auto& logits) {
-          return batch.values.empty()
-                     ? class_loss_sum(logits, labels, loss_options())
-                     : soft_target_loss_sum(logits, target_values(batch, logits), loss_options());
+          const auto loss = [&](const at::Tensor& rows, int64_t first) {
+            return batch.values.empty()
+                       ? class_loss_sum(rows, labels.narrow(0, first, rows.size(0)), loss_options())
+                       : soft_target_loss_sum(
+                             rows, target_values(batch, logits).narrow(0, first, rows.size(0)),
+                             loss_options());
+          };
+          set_sequence_losses(context, logits.size(0),
+                              [&](int64_t b) { return loss(logits.narrow(0, b, 1), b); });
+          return loss(logits, 0);
         },
         [&](const auto& first, const auto& second) {
           const auto rows = symmetric_kl(first, second);  // (B)
@@ -245,7 +258,11 @@ class MultiLabelObjective : public ClassObjective {
     return {r_drop_loss(
         model, batch, context, r_drop(),
         [&](const auto& logits) {
-          return bce_loss_sum(logits, target_values(batch, logits), loss_options());
+          const auto targets = target_values(batch, logits);
+          set_sequence_losses(context, logits.size(0), [&](int64_t b) {
+            return bce_loss_sum(logits.narrow(0, b, 1), targets.narrow(0, b, 1), loss_options());
+          });
+          return bce_loss_sum(logits, targets, loss_options());
         },
         [](const auto& first, const auto& second) {
           return kernels::deterministic_sum(bernoulli_kl(first, second));

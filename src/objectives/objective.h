@@ -39,6 +39,7 @@ struct ObjectiveTraits {
   bool is_left_to_right = false;        // predicts each token from those before it alone
   bool trains_all_classifiers = false;  // of models with early exits
   bool supports_counting = false;       // models without gradient, such as n-grams, learn the same
+  bool sets_sequence_losses = false;    // for layers that draw at random (nn/auxiliary_losses.h)
 };
 
 /// The config of a training run, against which an objective checks itself.

@@ -8,6 +8,7 @@
 #include "base/string_util.h"
 #include "config/reference.h"
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
 #include "objectives/masked_lm.h"
 #include "objectives/objectives.h"
 
@@ -111,6 +112,12 @@ std::optional<Incompatibility> own_incompatibility(const Objective& objective,
   if (!wrong && models::capabilities_of(model.family).is_counted &&
       !objective.traits(model).supports_counting) {
     wrong = cannot_train(objective.name(), model, "counts tokens in their context");
+  }
+  if (!wrong && models::draws_at_random(model.layer_types) &&
+      !objective.traits(model).sets_sequence_losses) {
+    wrong = cannot_train(objective.name(), model,
+                         "has attention that draws keys at random and learns from the loss of each "
+                         "whole text");
   }
   return wrong;
 }

@@ -13,6 +13,7 @@
 #include "objectives/data/datasets.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/r_drop.h"
+#include "objectives/loss/sequence_losses.h"
 #include "objectives/objective.h"
 #include "objectives/objectives.h"
 #include "objectives/sequence_objective.h"
@@ -111,6 +112,11 @@ class RegressObjective : public SequenceObjective {
     format.is_regression = true;
     return format;
   }
+  ObjectiveTraits traits(const models::ModelOptions& model) const override {
+    auto traits = SequenceObjective::traits(model);
+    traits.sets_sequence_losses = true;
+    return traits;
+  }
   std::vector<std::string> terms() const override { return {"regress"}; }
   std::vector<int64_t> counts(const data::Batch& batch) const override {
     return {static_cast<int64_t>(batch.values.size())};
@@ -123,7 +129,9 @@ class RegressObjective : public SequenceObjective {
         model, batch, context, r_drop(),
         [&](const auto& outputs) {
           const auto values = outputs.to(at::kFloat);  // (B, T)
-          return kernels::deterministic_sum((values - target_values(batch, values)).square());
+          const auto errors = (values - target_values(batch, values)).square();
+          set_sequence_losses(context, errors.size(0), [&](int64_t b) { return errors[b].sum(); });
+          return kernels::deterministic_sum(errors);
         },
         [](const auto& first, const auto& second) {
           return kernels::deterministic_sum(

@@ -5,6 +5,7 @@
 #include "data/datasets/language_dataset.h"
 #include "data/rows/labelled_rows.h"
 #include "models/config/family_definition.h"
+#include "models/config/layer_types.h"
 #include "objectives/data/training_texts.h"
 
 namespace weft::objectives {
@@ -39,6 +40,12 @@ std::optional<Incompatibility> SequenceObjective::incompatibility(
     if (auto wrong = requires_sequence_head(name(), model)) {
       return wrong;
     }
+  }
+  if (r_drop_ > 0 && models::draws_at_random(model.layer_types)) {
+    return Incompatibility{
+        "r_drop",
+        "is not possible with attention that draws keys at random, of which each "
+        "text has one draw: allowed is 0"};
   }
   const bool drops = model.dropout > 0 || model.attention_dropout > 0 ||
                      model.classifier_dropout.value_or(model.dropout) > 0;

@@ -61,6 +61,9 @@ void read_early_exit(Section& model, ModelOptions& options) {
     if (options.layer_types.mix) {
       section.fail("type", "is not possible with mix");
     }
+    if (draws_at_random(options.layer_types)) {
+      section.fail("type", "is not possible with attention that draws keys at random");
+    }
     if (nn::shortens_sequences(options.layer_types.block)) {
       section.fail("type", "is not possible with layers that shorten the texts");
     }

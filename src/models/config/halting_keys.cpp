@@ -58,6 +58,9 @@ void check_halting(const Section& section, const ModelOptions& options) {
   if (carries_state(types)) {
     section.fail("type", "is not possible with layers that carry a state from step to step");
   }
+  if (draws_at_random(types)) {
+    section.fail("type", "is not possible with attention that draws keys at random");
+  }
   if (nn::shortens_sequences(types.block)) {
     section.fail("type", "is not possible with layers that shorten the texts");
   }

@@ -170,6 +170,10 @@ bool reads_layer_before(const LayerTypes& types) {
   return has_attention(types, &nn::AttentionDefinition::reads_layer_before);
 }
 
+bool draws_at_random(const LayerTypes& types) {
+  return has_attention(types, &nn::AttentionDefinition::draws_at_random);
+}
+
 bool has_output_matrix(const LayerTypes& types) {
   return !types.output || output_types().at(types.output->type).uses_output_matrix;
 }

@@ -120,6 +120,9 @@ bool has_distinct_layer_types(const ModelOptions& options);
 /// Whether some of them read what the layer before has left in the same pass.
 bool reads_layer_before(const LayerTypes& types);
 
+/// Whether some of them draw at random in training, and learn from the loss of each sequence.
+bool draws_at_random(const LayerTypes& types);
+
 /// Whether a model with these types has an output matrix, which may be tied to its word embeddings.
 bool has_output_matrix(const LayerTypes& types);
 

@@ -41,6 +41,9 @@ void read_stochastic_depth(config::Section& model, ModelOptions& options) {
     model.fail(kRateKey,
                "is not possible with attention that reads the scores of the layer before");
   }
+  if (own.drop_path_rate > 0 && draws_at_random(options.layer_types)) {
+    model.fail(kRateKey, "is not possible with attention that draws keys at random");
+  }
   if (own.layerdrop > 0 && options.layer_types.halting) {
     model.fail(kLayerdropKey, "is not possible with halting");
   }

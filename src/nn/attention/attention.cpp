@@ -47,6 +47,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {.name = "transformer_xl", .read = read_transformer_xl_attention, .carries_state = true},
           {.name = "compressive", .read = read_compressive_attention, .carries_state = true},
           {"scored", read_scored_attention},
+          {.name = "hard", .read = read_hard_attention, .draws_at_random = true},
       });
   return registry;
 }

@@ -18,6 +18,8 @@ AttentionMaker read_talking_heads_attention(config::Section& section);
 AttentionMaker read_gaussian_attention(config::Section& section);
 /// scores added to those of the layer before (arXiv:2012.11747)
 AttentionMaker read_realformer_attention(config::Section& section);
+/// one key for each query, drawn from the weights (arXiv:1502.03044)
+AttentionMaker read_hard_attention(config::Section& section);
 /// scores without products of queries and keys (arXiv:2005.00743)
 AttentionMaker read_synthesizer_attention(config::Section& section);
 /// products of elu features (arXiv:2006.16236)

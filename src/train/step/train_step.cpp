@@ -17,6 +17,7 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "train/distributed/shard_collector.h"
+#include "train/step/auxiliary_part.h"
 #include "train/step/out_of_memory.h"
 
 namespace weft::train {
@@ -82,6 +83,7 @@ StepResult TrainStep::compute(const data::StepBatches& batches, int64_t step, bo
     result.max_loss = std::max(result.max_loss, micro_batch.own_loss);
     add_sums(micro_batch, result.auxiliary_losses, result.running_sums);
   }
+  update_draw_baseline(result.auxiliary_losses, carried_state_);
   result.norm = outcome.norm;
   for (const auto& share : shares) {
     result.own_tokens += share.is_own ? batches.micro_batches[share.index].total_tokens() : 0;
@@ -260,14 +262,9 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
       result.terms.emplace_back(sums[term].detach(), totals.weights[index][term]);
     }
   }
-  for (const auto& each : auxiliary_losses.all()) {
-    const double total = each.unit == nn::LossUnit::kTokens ? totals.tokens : totals.sequences;
-    const auto share = each.sum / total;
-    if (share.requires_grad()) {
-      loss = loss.defined() ? loss + each.weight * share : each.weight * share;
-    }
-    result.auxiliary_losses.emplace_back(each.name, share.detach());
-  }
+  auto all = add_auxiliary_losses(loss, auxiliary_losses, carried_state_, totals);
+  loss = std::move(all.loss);
+  result.auxiliary_losses = std::move(all.logged);
   timings_.forward += elapsed_ms();
   add_operation_times(timings_.forward_by_operation);
   if (loss.defined()) {

@@ -318,6 +318,8 @@ const std::vector<TypeCase> kTypes{
     {"gaussian_local_causal", "type: gaussian, form: local, window_size: layer", true},
     {"gaussian_local_fixed_causal",
      "type: gaussian, form: local, window_size: fixed, fixed_window: 5", true},
+    {"hard", "type: hard", false, true, true, true},
+    {"hard_causal", "type: hard", true, true, true, true},
     {"realformer", "type: realformer"},
     {"realformer_causal", "type: realformer", true},
     {"synthesizer", "type: synthesizer"},
