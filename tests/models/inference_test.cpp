@@ -92,7 +92,7 @@ TEST(Inference, DecodingIsInInt8IfTheLayersAre) {
   const at::NoGradGuard no_grad;
   const auto input = at::randn({3, 64});
   const auto decoded = [&](bool is_quantized) {
-    const auto model = inference_model_of(family_named("gpt2"), Head::kCausal);
+    const auto model = inference_model_of(family_named("gpt2"), Head::kCausalLm);
     prepare_for_inference(*model, {.is_quantized = is_quantized});
     const auto wanted = model->lm_logits(input);
     const auto output = prepare_for_decoding(*model);

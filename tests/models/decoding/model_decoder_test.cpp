@@ -130,7 +130,7 @@ std::vector<SearchOptions> searches() {
 /// Cached decoding against decoding from the begin, by every search.
 void expect_same_texts(Model& model, const std::vector<Prompt>& asked) {
   for (const auto& options : searches()) {
-    const auto output = kernels::packed(model.output_weight().t());
+    const DecodingOutput output{.packed = kernels::packed(model.output_weight().t())};
     ModelDecoder cached(model, output, asked);
     Forgetful forgetful(model, asked);
     const auto found = search(cached, asked, options);
@@ -234,7 +234,7 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
     const auto model = make_model(options, 5);
     auto asked = prompts();
     const auto first = [&](Model& of) {
-      const auto output = kernels::packed(of.output_weight().t());
+      const DecodingOutput output{.packed = kernels::packed(of.output_weight().t())};
       return ModelDecoder(of, output, asked).first();
     };
     expect_same_texts(*model, asked);

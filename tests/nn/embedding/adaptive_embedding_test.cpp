@@ -21,21 +21,21 @@ namespace weft::nn {
 namespace {
 
 constexpr int64_t kDim = 8;
-constexpr int64_t kTokens = 20;
+constexpr int64_t kWords = 20;
 constexpr auto kClusters = "cutoffs: [3, 8], factor: 2";
-const std::vector<int64_t> kBegins = {0, 3, 8, kTokens};
+const std::vector<int64_t> kBegins = {0, 3, 8, kWords};
 
 /// Counts of which no two are the same.
 std::vector<int64_t> distinct_counts() {
   std::vector<int64_t> counts;
-  for (int64_t token = 0; token < kTokens; ++token) {
-    counts.push_back(token * 7 % kTokens);
+  for (int64_t token = 0; token < kWords; ++token) {
+    counts.push_back(token * 7 % kWords);
   }
   return counts;
 }
 
 std::shared_ptr<TokenEmbedding> adaptive_embedding(const std::string& keys = kClusters,
-                                                   int64_t vocabulary = kTokens) {
+                                                   int64_t vocabulary = kWords) {
   auto section = config::Document::parse("{" + keys + "}", "embedding").root();
   auto result =
       token_embeddings().at("adaptive").read(section)({.vocabulary = vocabulary, .dim = kDim});
@@ -49,7 +49,7 @@ std::shared_ptr<OutputLayer> adaptive_output(const std::shared_ptr<TokenEmbeddin
   auto section = config::Document::parse("{" + keys + "}", "output").root();
   return output_types()
       .at("adaptive")
-      .read(section)({.width = width, .vocabulary = kTokens, .tied = tied});
+      .read(section)({.width = width, .vocabulary = kWords, .tied = tied});
 }
 
 /// The tokens by falling count.
@@ -78,7 +78,7 @@ at::Tensor plain_table(const TokenEmbedding& embedding) {
   for (std::size_t k = 0; k + 1 < kBegins.size(); ++k) {
     by_rank.push_back(at::matmul(words_of(embedding, k), projection_of(embedding, k).t()));
   }
-  return at::zeros({kTokens, kDim}).index_copy(0, order_of(distinct_counts()), at::cat(by_rank));
+  return at::zeros({kWords, kDim}).index_copy(0, order_of(distinct_counts()), at::cat(by_rank));
 }
 
 /// ln p of all tokens (M, V).
@@ -100,7 +100,7 @@ at::Tensor plain_log_probabilities(const TokenEmbedding& embedding,
     by_rank.push_back(at::log_softmax(tail, 1) +
                       head.narrow(1, kBegins[1] + static_cast<int64_t>(k) - 1, 1));
   }
-  return at::zeros({features.size(0), kTokens})
+  return at::zeros({features.size(0), kWords})
       .index_copy(1, order_of(distinct_counts()), at::cat(by_rank, 1));
 }
 
@@ -164,14 +164,14 @@ INSTANTIATE_TEST_SUITE_P(Projections, TiedAdaptiveOutput, testing::Bool());
 
 TEST_P(TiedAdaptiveOutput, EqualsThePlainForm) {
   const TiedParts parts(GetParam());
-  const auto features = random_features(kTokens);
+  const auto features = random_features(kWords);
   const auto expected =
       plain_log_probabilities(*parts.embedding, *parts.output, features, GetParam());
   const auto logits = parts.output->logits({features}, {});
   EXPECT_TRUE(test::near(logits, expected, 1e-5));
-  EXPECT_TRUE(test::near(logits.exp().sum(1), at::ones({kTokens}), 1e-5));
-  const auto targets = at::arange(kTokens);
-  const auto loss = parts.output->loss({features}, targets, {}, test::context_of({0, kTokens}));
+  EXPECT_TRUE(test::near(logits.exp().sum(1), at::ones({kWords}), 1e-5));
+  const auto targets = at::arange(kWords);
+  const auto loss = parts.output->loss({features}, targets, {}, test::context_of({0, kWords}));
   const auto expected_loss = -expected.gather(1, targets.unsqueeze(1)).sum();
   EXPECT_TRUE(test::near(loss, expected_loss, 1e-4));
   auto of = parts.output->parameters();
@@ -188,11 +188,11 @@ TEST_P(TiedAdaptiveOutput, EqualsThePlainForm) {
 TEST_P(TiedAdaptiveOutput, GradientIsTheSumOfThoseOfBothUses) {
   const TiedParts parts(GetParam());
   const TiedParts others(GetParam());  // their embedding is only read, here only predicted
-  const auto ids = at::arange(kTokens);
+  const auto ids = at::arange(kWords);
   const auto targets = at::roll(ids, 3);
   const auto loss_of = [&](const TiedParts& reads, const TiedParts& predicts) {
     return predicts.output->loss({reads.embedding->forward(ids).tanh()}, targets, {},
-                                 test::context_of({0, kTokens}));
+                                 test::context_of({0, kWords}));
   };
   const auto tables = parts.embedding->parameters();
   const auto tied = torch::autograd::grad({loss_of(parts, parts)}, tables);
@@ -225,7 +225,7 @@ TEST(AdaptiveTie, FollowsTheOrderOfTheEmbeddings) {
   const TiedParts parts(false);
   const auto features = random_features(2).detach();
   const auto before = parts.output->logits({features}, {});
-  std::vector<int64_t> counts(kTokens, 0);
+  std::vector<int64_t> counts(kWords, 0);
   counts[5] = 9;
   parts.embedding->fit({.counts = counts});
   const auto after = parts.output->logits({features}, {});
