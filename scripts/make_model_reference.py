@@ -352,6 +352,8 @@ def write(name, architecture, config, kind):
         stored = load_file(folder / "gradients/model.safetensors")
         if "final_logits_bias" in stored:
             stored["final_logits_bias"].zero_()  # a buffer
+        if model.config.model_type == "reformer" and "lm_head.decoder.bias" in stored:  # since transformers 5.24 the only one in use
+            stored["lm_head.bias"] = stored.pop("lm_head.decoder.bias")
         outputs.update({f"gradient.{key}": value for key, value in stored.items()})
         shutil.rmtree(folder / "gradients")
     save_file(inputs, folder / "inputs.safetensors")

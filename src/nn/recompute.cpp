@@ -62,6 +62,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
     variable_list outputs;  // those that the loss depends on
     variable_list output_gradients;
     const auto again = rerun(call, leaves);
+    TORCH_CHECK(again.size() == gradients.size(), "recomputed ", again.size(), " outputs of ",
+                gradients.size());
     for (std::size_t i = 0; i < again.size(); ++i) {
       if (gradients[i].defined() && again[i].requires_grad()) {
         outputs.push_back(again[i]);

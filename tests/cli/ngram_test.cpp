@@ -275,7 +275,8 @@ TEST_F(ShortlistRun, ContinuesStreamsAndResumesExactly) {
   const std::string options =
       "--set data.pack=stream --set data.streams=4 --set data.shuffle=false --set "
       "train.batch_tokens=null --set train.batch_sequences=4 --set data.document_boundary=file ";
-  ASSERT_EQ(train_listed(options + "--output whole").status, 0);
+  const auto whole = train_listed(options + "--output whole");
+  ASSERT_EQ(whole.status, 0) << whole.err;
   ASSERT_EQ(train_listed(options + "--output half --set train.duration='4 steps'").status, 0);
   const auto resumed = train_listed(options + "--output half");
   ASSERT_EQ(resumed.status, 0) << resumed.err;

@@ -27,7 +27,7 @@ class DrawnKeys : public ScoreModifier {
   at::Tensor weights(const at::Tensor& weights, const AttentionTile& tile) override {
     const auto& context = tile.context;
     const auto keys = context.is_training ? drawn(weights, tile) : weights.argmax(3, true);
-    if (context.is_training && context.auxiliary_losses != nullptr && weights.requires_grad()) {
+    if (context.is_training && context.auxiliary_losses != nullptr) {
       add_losses(weights, keys, tile);
     }
     return at::zeros_like(weights).scatter(3, keys, 1.0);
