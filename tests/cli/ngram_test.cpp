@@ -274,7 +274,7 @@ TEST_F(ShortlistRun, ContinuesStreamsAndResumesExactly) {
       "width: 8}, position: {type: none}, OUTPUT}");
   const std::string options =
       "--set data.pack=stream --set data.streams=4 --set data.shuffle=false --set "
-      "train.batch_tokens=null --set train.batch_sequences=4 --set data.document_boundary=file ";
+      "train.batch_tokens=null --set train.batch_sequences=4 ";
   const auto whole = train_listed(options + "--output whole");
   ASSERT_EQ(whole.status, 0) << whole.err;
   ASSERT_EQ(train_listed(options + "--output half --set train.duration='4 steps'").status, 0);
@@ -286,9 +286,7 @@ TEST_F(ShortlistRun, ContinuesStreamsAndResumesExactly) {
     EXPECT_EQ(test::contents(directory_ / ("half/checkpoint-6/" + file)), contents) << file;
   }
   const auto loss = [&](const std::string& length) {
-    return evaluate("whole",
-                    "--set data.document_boundary=file --set data.length=" + length)["eval_loss"]
-        .get<double>();
+    return evaluate("whole", "--set data.length=" + length)["eval_loss"].get<double>();
   };
   const auto expected = loss("64");
   EXPECT_NEAR(loss("5"), expected, 1e-5);
