@@ -353,7 +353,7 @@ def write(name, architecture, config, kind):
         if "final_logits_bias" in stored:
             stored["final_logits_bias"].zero_()  # a buffer
         if model.config.model_type == "reformer" and "lm_head.decoder.bias" in stored:  # since transformers 5.24 the only one in use
-            stored["lm_head.bias"] = stored.pop("lm_head.decoder.bias")
+            stored.pop("lm_head.bias")
         outputs.update({f"gradient.{key}": value for key, value in stored.items()})
         shutil.rmtree(folder / "gradients")
     save_file(inputs, folder / "inputs.safetensors")
