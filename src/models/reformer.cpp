@@ -132,7 +132,7 @@ at::Tensor ReformerModel::output_weight() {
 
 at::Tensor ReformerModel::output_bias() {
   require_token_head();
-  return {};  // transformers stores one and never adds it
+  return mlm_head_->bias();
 }
 
 at::Tensor ReformerModel::class_logits(const at::Tensor& hidden,

@@ -39,8 +39,8 @@ class HardAttentionRuns : public ::testing::Test {
 TEST_F(HardAttentionRuns, TheLossOfATextIsThatOfTheObjective) {
   int run = 0;
   for (const std::string objective :
-       {"{type: classify}", "{type: classify, label_smoothing: 0.2, focal_gamma: 1}",
-        "{type: classify, class_weights: {yes: 2, no: 0.5}}"}) {
+       {"{type: classify}", "{type: classify, label_smoothing: 0.2}",
+        "{type: classify, focal_gamma: 1}", "{type: classify, class_weights: {yes: 2, no: 0.5}}"}) {
     const auto directory = "run" + std::to_string(++run);
     train(directory, {"objective=" + objective, "model.attention.entropy_weight=0",
                       "train.duration=1 steps", "train.schedule.warmup=0 steps"});

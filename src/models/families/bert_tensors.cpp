@@ -189,13 +189,13 @@ class BertTensors {
                      Part::kHead);
     }
     if (options_.biases.mlm_output) {
-      builder_.result.push_back({.parameter = "head.bias",
-                                 .name = std::string(names_.mlm_bias),
-                                 .shape = {options_.vocabulary},
-                                 .part = Part::kHead,
-                                 .duplicate_name = options_.tie_word_embeddings
-                                                       ? std::string()
-                                                       : std::string(names_.bias_copy)});
+      const bool is_stored_twice = !options_.tie_word_embeddings && !names_.bias_copy.empty();
+      builder_.result.push_back(
+          {.parameter = "head.bias",
+           .name = std::string(is_stored_twice ? names_.bias_copy : names_.mlm_bias),
+           .shape = {options_.vocabulary},
+           .part = Part::kHead,
+           .duplicate_name = std::string(is_stored_twice ? names_.mlm_bias : "")});
     }
   }
 

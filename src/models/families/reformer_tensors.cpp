@@ -71,12 +71,12 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   builder.norm("layers.norm", prefix + "encoder.layer_norm", states);
   if (head.predicts_tokens && has_output_matrix(options.layer_types)) {
     builder.table("head.decoder", "lm_head.decoder", {options.vocabulary, states}, Part::kHead);
-    // transformers before 5.24 ties both biases, later versions only use the second one.
+    // transformers stores two biases: it never adds the second one, and before 5.24 none.
     builder.result.push_back({.parameter = "head.bias",
-                              .name = "lm_head.bias",
+                              .name = "lm_head.decoder.bias",
                               .shape = {options.vocabulary},
                               .part = Part::kHead,
-                              .duplicate_name = "lm_head.decoder.bias"});
+                              .duplicate_name = "lm_head.bias"});
   } else if (head.classifies_sequences) {
     builder.linear("head.dense", "classifier.dense",
                    {.inputs = states, .outputs = options.dim, .part = Part::kHead});

@@ -77,11 +77,10 @@ std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& op
 }
 
 std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {
-  std::vector<std::string> result;
+  std::vector<std::string> result{tensor.name};
   if (!tensor.duplicate_name.empty()) {
     result.push_back(tensor.duplicate_name);
   }
-  result.push_back(tensor.name);
   const auto prefix = std::string(hf_names_of(options).prefix) + ".";
   if (tensor.part != Part::kHead && prefix.size() > 1) {
     result.push_back(tensor.name.starts_with(prefix) ? tensor.name.substr(prefix.size())

@@ -189,6 +189,7 @@ WeightAssignment assign_weights(const SafetensorsShards& files,
   std::set<std::string> used;
   for (auto& wanted : weight_map(options)) {
     const auto name = stored_name(files, wanted, options);
+    used.insert(wanted.duplicate_name);
     if (new_parts.contains(wanted.part)) {
       result.missing_keys.insert(wanted.parameter);
       used.insert(name.value_or(wanted.name));
