@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -155,14 +156,12 @@ class ForwardPass {
 
 class BackwardPass {
  public:
-  BackwardPass(const RecurrentBatch& batch,
-               const RecurrentResult& result,
-               const at::Tensor& gradient)
+  BackwardPass(const RecurrentBatch& batch, RecurrentResult result, const at::Tensor& gradient)
       : batch_(batch),
         rule_(batch.rule),
         parts_(batch.rule, batch.weights),
         packed_(packed_parts(parts_, /*is_forward=*/false)),
-        result_(result),
+        result_(std::move(result)),
         gradient_(parts_.projection.defined() ? gradient.clone() : gradient),
         first_(gradient.size(0)) {
     const auto like = gradient.options();
@@ -219,7 +218,7 @@ class BackwardPass {
  private:
   /// Of the states after the step, without a projection those before it.
   at::Tensor state_gradient(int64_t rows) {
-    const auto own = gradient_.narrow(0, first_, rows);
+    auto own = gradient_.narrow(0, first_, rows);
     if (!parts_.projection.defined()) {
       return own;  // the kernel adds from_next_
     }

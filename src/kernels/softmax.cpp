@@ -36,7 +36,7 @@ at::Tensor log_sum_exp(const at::Tensor& x) {
     return x.to(at::kFloat).logsumexp(1);
   }
   const auto rows = x.contiguous();
-  const auto out = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
+  auto out = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
   dispatch_element_type(rows, [&](auto element) {
     using T = decltype(element);
     parallel_for(0, rows.size(0), row_grain(rows.size(1)), [&](int64_t begin, int64_t end) {
