@@ -71,6 +71,15 @@ PackedParts packed_parts(const CellParts& parts, bool is_forward) {
       .state = side(parts.state), .reset = side(parts.reset), .projection = side(parts.projection)};
 }
 
+/// Calls body(T{}, begin, end) for ranges of the rows of a step, with the element type of `like`.
+template <class Body>
+void for_step_rows(const at::Tensor& like, int64_t rows, const CellParts& parts, const Body& body) {
+  dispatch_element_type(like, [&](auto element) {
+    parallel_for(0, rows, row_grain(gates_of(parts.cell) * parts.width),
+                 [&](int64_t begin, int64_t end) { body(element, begin, end); });
+  });
+}
+
 class ForwardPass {
  public:
   ForwardPass(const RecurrentBatch& batch, const at::Tensor& from_input)
@@ -123,24 +132,21 @@ class ForwardPass {
            const at::Tensor& before,
            const at::Tensor& out,
            bool is_reset) const {
-    dispatch_element_type(from_input_, [&](auto element) {
+    for_step_rows(from_input_, rows, parts_, [&](auto element, int64_t begin, int64_t end) {
       using T = decltype(element);
       const auto kernel = is_reset ? operations<T>().reset_forward : operations<T>().cell_forward;
-      const auto grain = row_grain(gates_of(rule_.cell) * parts_.width);
-      parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-        kernel({.cell = rule_.cell,
-                .begin = begin,
-                .end = end,
-                .columns = parts_.width,
-                .memory_clip = static_cast<float>(rule_.memory_clip),
-                .from_input = row_of<const T>(from_input_, first_),
-                .from_state = elements<const T>(from_state),
-                .state = elements<const T>(before),
-                .memory_before = elements<const float>(last_.memory),
-                .gates = row_of<T>(result_.gates, first_),
-                .memory = row_of<float>(result_.after.memory, first_),
-                .out = elements<T>(out)});
-      });
+      kernel({.cell = rule_.cell,
+              .begin = begin,
+              .end = end,
+              .columns = parts_.width,
+              .memory_clip = static_cast<float>(rule_.memory_clip),
+              .from_input = row_of<const T>(from_input_, first_),
+              .from_state = elements<const T>(from_state),
+              .state = elements<const T>(before),
+              .memory_before = elements<const float>(last_.memory),
+              .gates = row_of<T>(result_.gates, first_),
+              .memory = row_of<float>(result_.after.memory, first_),
+              .out = elements<T>(out)});
     });
   }
 
@@ -239,29 +245,26 @@ class BackwardPass {
            int64_t previous,
            const at::Tensor& gradient,
            bool is_reset) const {
-    dispatch_element_type(gradient_, [&](auto element) {
+    for_step_rows(gradient_, rows, parts_, [&](auto element, int64_t begin, int64_t end) {
       using T = decltype(element);
       const auto kernel = is_reset ? operations<T>().reset_backward : operations<T>().cell_backward;
-      const auto grain = row_grain(gates_of(rule_.cell) * parts_.width);
-      parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
-        kernel({.cell = rule_.cell,
-                .begin = begin,
-                .end = end,
-                .columns = parts_.width,
-                .continued = continued_,
-                .memory_clip = static_cast<float>(rule_.memory_clip),
-                .gates = row_of<const T>(result_.gates, first_),
-                .state = row_of<const T>(states.state, previous),
-                .out = row_of<const T>(result_.after.state, first_),
-                .memory_before = row_of<const float>(states.memory, previous),
-                .memory = row_of<const float>(result_.after.memory, first_),
-                .gradient = elements<const T>(gradient),
-                .from_next = elements<const T>(from_next_),
-                .direct = elements<float>(direct_),
-                .input_gradient = row_of<T>(input_gradient_, first_),
-                .state_gradient = row_of<T>(state_gradient_, first_),
-                .recomputed = row_of<T>(recomputed_, first_)});
-      });
+      kernel({.cell = rule_.cell,
+              .begin = begin,
+              .end = end,
+              .columns = parts_.width,
+              .continued = continued_,
+              .memory_clip = static_cast<float>(rule_.memory_clip),
+              .gates = row_of<const T>(result_.gates, first_),
+              .state = row_of<const T>(states.state, previous),
+              .out = row_of<const T>(result_.after.state, first_),
+              .memory_before = row_of<const float>(states.memory, previous),
+              .memory = row_of<const float>(result_.after.memory, first_),
+              .gradient = elements<const T>(gradient),
+              .from_next = elements<const T>(from_next_),
+              .direct = elements<float>(direct_),
+              .input_gradient = row_of<T>(input_gradient_, first_),
+              .state_gradient = row_of<T>(state_gradient_, first_),
+              .recomputed = row_of<T>(recomputed_, first_)});
     });
   }
 

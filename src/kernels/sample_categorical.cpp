@@ -60,12 +60,17 @@ at::Tensor draw_plain_rows(const at::Tensor& probabilities, const at::Tensor& un
 
 at::Tensor sample_categorical(const at::Tensor& logits, const at::Tensor& uniforms) {
   const ScopedOperationTimer timer(Operation::kLoss);
-  TORCH_CHECK(logits.dim() == 2 && logits.size(1) > 0 && uniforms.dim() == 1 &&
-                  uniforms.size(0) == logits.size(0) && uniforms.scalar_type() == at::kDouble,
-              "sample_categorical expects logits (M, C) and uniforms (M) double, got ",
-              logits.sizes(), " and ", uniforms.sizes());
   const at::NoGradGuard no_grad;
-  const auto probabilities = at::softmax(logits, 1, accumulate_type(logits)).contiguous();
+  return sample_probabilities(at::softmax(logits, -1, accumulate_type(logits)), uniforms);
+}
+
+at::Tensor sample_probabilities(const at::Tensor& given, const at::Tensor& uniforms) {
+  TORCH_CHECK(given.dim() == 2 && given.size(1) > 0 && uniforms.dim() == 1 &&
+                  uniforms.size(0) == given.size(0) && uniforms.scalar_type() == at::kDouble,
+              "sampling expects logits or probabilities (M, C) and uniforms (M) double, got ",
+              given.sizes(), " and ", uniforms.sizes());
+  const at::NoGradGuard no_grad;
+  const auto probabilities = given.to(accumulate_type(given)).contiguous();
   if (!probabilities.device().is_cpu()) {
     return draw_plain_rows(probabilities, uniforms);
   }

@@ -51,9 +51,12 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   lengths_ = selected_values(lengths_, rows);
   previous_lengths_ = selected_values(previous_lengths_, rows);
   source_indices_ = selected_values(source_indices_, rows);
+  const auto reordered = [&](const at::Tensor& x) {
+    return x.index_select(0, kernels::to_device(rows, x.device()));
+  };
   for (auto& [key, tensor] : sequence_tensors_) {
     if (tensor.defined()) {
-      tensor = tensor.index_select(0, kernels::to_device(rows, tensor.device()));
+      tensor = reordered(tensor);
     }
   }
   // With room for some more tokens, so that it need not grow at once.
@@ -61,8 +64,7 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   const int64_t capacity = longest + 1 + longest / 8;
   for (auto& [key, tensor] : token_tensors_) {
     if (tensor.defined()) {
-      tensor = tensor.narrow(1, 0, std::min(capacity, tensor.size(1)))
-                   .index_select(0, kernels::to_device(rows, tensor.device()));
+      tensor = reordered(tensor.narrow(1, 0, std::min(capacity, tensor.size(1))));
     }
   }
 }

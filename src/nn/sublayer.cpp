@@ -8,7 +8,7 @@
 #include "base/string_util.h"
 #include "nn/attention/cross_attention.h"
 #include "nn/block.h"
-#include "nn/convolution.h"
+#include "nn/convolution/convolution.h"
 #include "nn/pooling/distilling.h"
 #include "nn/recurrent/recurrent.h"
 

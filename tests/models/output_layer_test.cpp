@@ -8,13 +8,12 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
+#include "decoding/expect_decoding.h"
 #include "every_head.h"
 #include "models/config/config_json.h"
 #include "models/config/family.h"
 #include "models/config/output_types.h"
-#include "models/decoding/model_decoder.h"
 #include "models/directory.h"
-#include "models/inference.h"
 #include "support/folder.h"
 #include "support/tensors.h"
 
@@ -175,31 +174,9 @@ TEST_P(OutputLayers, SmoothedLossSpreadsProbabilityOverAllTokens) {
 
 TEST_P(OutputLayers, PredictTheSameInDecoding) {
   const auto model = fitted_model();
-  if (!generates(model->options())) {
-    return;
+  if (generates(model->options())) {
+    test::expect_decoded_as_read(*model);
   }
-  const test::TwoSequences two(model->options());
-  const std::vector<int64_t> tokens = {3, 5, 6};
-  const bool has_source = is_encoder_decoder(model->options());
-  const std::vector<Prompt> prompts = {
-      {.tokens = tokens,
-       .source = has_source ? std::vector<int64_t>{5, 6, 2} : std::vector<int64_t>{}}};
-  auto context = test::context_of({0, 3});
-  nn::EncoderStates encoder_states;
-  if (has_source) {
-    encoder_states = {
-        .states = model->encode({.ids = at::tensor(prompts[0].source, at::kLong), .patches = {}},
-                                test::context_of({0, 3})),
-        .layout = test::context_of({0, 3}).layout};
-    context.encoder_states = &encoder_states;
-  }
-  const TextInput input{.ids = at::tensor(tokens, at::kLong)};
-  const auto expected =
-      model->lm_logits({model->hidden(input, context), model->histories(input, context)})[2];
-  prepare_for_inference(*model, {.device = at::kCPU, .type = at::kFloat});
-  const auto output = prepare_for_decoding(*model);
-  ModelDecoder decoder(*model, output, prompts);
-  EXPECT_TRUE(test::near(decoder.first()[0], expected, 1e-4));
 }
 
 }  // namespace

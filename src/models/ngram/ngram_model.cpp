@@ -57,16 +57,19 @@ std::vector<at::Tensor> kept_histories(const nn::ForwardContext& context) {
 
 /// Keeps the last of the histories (N, n - 1) of each sequence.
 void keep_histories(const at::Tensor& histories, const nn::ForwardContext& context) {
+  if (context.decoding_state == nullptr && !continues_streams(context)) {
+    return;
+  }
   std::vector<at::Tensor> last;
   for (std::size_t b = 1; b < context.layout.offsets.size(); ++b) {
     last.push_back(histories[context.layout.offsets[b] - 1]);
   }
   if (context.decoding_state != nullptr) {
     context.decoding_state->sequence_tensor(0, kHistoryName) = at::stack(last);
-  } else if (continues_streams(context)) {
-    for (std::size_t b = 0; b < last.size(); ++b) {
-      context.carried_state->set(context.streams[b], kHistoryName, last[b].clone());
-    }
+    return;
+  }
+  for (std::size_t b = 0; b < last.size(); ++b) {
+    context.carried_state->set(context.streams[b], kHistoryName, last[b].clone());
   }
 }
 

@@ -9,7 +9,7 @@
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
-#include "nn/time_convolution.h"
+#include "nn/convolution/time_convolution.h"
 
 namespace weft::nn {
 

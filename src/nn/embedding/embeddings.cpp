@@ -8,8 +8,8 @@
 
 namespace weft::nn {
 
-EmbeddingTableImpl::EmbeddingTableImpl(int64_t rows, int64_t dim) {
-  weight_ = register_parameter("weight", at::empty({rows, dim}));
+EmbeddingTableImpl::EmbeddingTableImpl(int64_t rows, int64_t dim, const std::string& parameter) {
+  weight_ = register_parameter(parameter, at::empty({rows, dim}));
 }
 
 at::Tensor EmbeddingTableImpl::forward(const at::Tensor& ids) {

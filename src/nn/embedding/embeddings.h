@@ -18,7 +18,7 @@ namespace weft::nn {
 /// Table of embeddings, one row per id.
 class EmbeddingTableImpl : public TokenEmbedding {
  public:
-  EmbeddingTableImpl(int64_t rows, int64_t dim);
+  EmbeddingTableImpl(int64_t rows, int64_t dim, const std::string& parameter = "weight");
   /// Of a parameter of another module, which is not registered here.
   explicit EmbeddingTableImpl(at::Tensor weight) : weight_(std::move(weight)) {}
   at::Tensor forward(const at::Tensor& ids) override;

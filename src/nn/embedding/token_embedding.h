@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -59,17 +58,9 @@ class TokenEmbedding : public torch::nn::Module {
   virtual void finish_loading() {}
 };
 
-struct TokenEmbeddingDefinition {
-  using Maker = ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions>::Maker;
-  using Choice = ComponentChoice<TokenEmbedding, TokenEmbeddingOptions>;
-
-  std::string_view name;
-  /// Reads the keys of this type; must also work in documentation mode. Throws config::Error.
-  Maker (*read)(config::Section& section) = nullptr;
-  /// Whether it has TokenEmbedding::weight, which can be the output matrix, too.
-  bool is_table = false;
-  /// Whether it has TokenEmbedding::clusters.
-  bool has_clusters = false;
+struct TokenEmbeddingDefinition : ComponentDefinition<TokenEmbedding, TokenEmbeddingOptions> {
+  bool is_table = false;      // it has TokenEmbedding::weight, which can be the output matrix, too
+  bool has_clusters = false;  // it has TokenEmbedding::clusters
 };
 using TokenEmbeddingMaker = TokenEmbeddingDefinition::Maker;
 using TokenEmbeddingChoice = TokenEmbeddingDefinition::Choice;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -11,10 +10,10 @@
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/block.h"
-#include "nn/earlier_lengths.h"
 #include "nn/linear.h"
 #include "nn/norm/norm.h"
 #include "nn/pooling/pooling.h"
+#include "nn/pooling/token_pooling.h"
 
 namespace weft::nn {
 
@@ -90,20 +89,7 @@ class Distilling : public Sublayer {
   }
 
   ForwardContext context_behind(const ForwardContext& context) const override {
-    auto result = context;
-    std::vector<int64_t> offsets{0};
-    for (int64_t b = 0; b < context.layout.sequences(); ++b) {
-      offsets.push_back(offsets.back() + distilled_length(context.layout.length(b)));
-    }
-    const auto device = context.layout.positions.device();
-    result.layout = kernels::Layout::from_offsets(std::move(offsets), device);
-    result.stride = 2 * context.stride;
-    if (context.token_types.defined()) {
-      result.token_types = context.token_types.index_select(
-          0, kernels::to_device(window_rows(context.layout, 0), device));
-    }
-    change_earlier_lengths(result, distilled_length);
-    return result;
+    return halved_context(context, window_rows(context.layout, 0), distilled_length);
   }
 
  private:

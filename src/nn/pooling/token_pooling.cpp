@@ -20,7 +20,6 @@ bool is_shortened(int64_t length, const TokenPoolingOptions& options) {
 
 /// The first and the last row of each window, which may be the same.
 struct Windows {
-  std::vector<int64_t> offsets{0};
   std::vector<int64_t> first;
   std::vector<int64_t> last;
 
@@ -28,7 +27,6 @@ struct Windows {
     first.push_back(first_row);
     last.push_back(last_row);
   }
-  void end_sequence() { offsets.push_back(static_cast<int64_t>(first.size())); }
 };
 
 Windows windows_of(const kernels::Layout& layout, const TokenPoolingOptions& options) {
@@ -45,7 +43,6 @@ Windows windows_of(const kernels::Layout& layout, const TokenPoolingOptions& opt
     for (auto i = alone; i < end; i += 2) {
       windows.add(begin + i, begin + std::min(i + 1, end - 1));
     }
-    windows.end_sequence();
   }
   return windows;
 }
@@ -83,20 +80,32 @@ kernels::Layout pooled_layout(const kernels::Layout& layout,
   return kernels::Layout::from_offsets(std::move(offsets), layout.positions.device());
 }
 
+ForwardContext halved_context(const ForwardContext& context,
+                              const std::vector<int64_t>& first,
+                              const std::function<int64_t(int64_t)>& length_of) {
+  const auto device = context.layout.positions.device();
+  std::vector<int64_t> offsets{0};
+  for (int64_t b = 0; b < context.layout.sequences(); ++b) {
+    offsets.push_back(offsets.back() + length_of(context.layout.length(b)));
+  }
+  auto result = context;
+  result.layout = kernels::Layout::from_offsets(std::move(offsets), device);
+  result.stride = 2 * context.stride;
+  if (context.token_types.defined()) {
+    result.token_types = context.token_types.index_select(0, kernels::to_device(first, device));
+  }
+  change_earlier_lengths(result, length_of);
+  return result;
+}
+
 PooledRows pool_tokens(const at::Tensor& rows,
                        const ForwardContext& context,
                        const TokenPoolingOptions& options) {
   const auto windows = windows_of(context.layout, options);
-  PooledRows result{.rows = pooled_rows(rows, windows, options.type), .context = context};
-  result.context.layout = kernels::Layout::from_offsets(windows.offsets, rows.device());
-  result.context.stride = 2 * context.stride;
-  if (context.token_types.defined()) {
-    result.context.token_types =
-        context.token_types.index_select(0, kernels::to_device(windows.first, rows.device()));
-  }
-  change_earlier_lengths(result.context,
-                         [&](int64_t length) { return pooled_length(length, options); });
-  return result;
+  return {.rows = pooled_rows(rows, windows, options.type),
+          .context = halved_context(context, windows.first, [&](int64_t length) {
+            return pooled_length(length, options);
+          })};
 }
 
 at::Tensor upsample_tokens(const at::Tensor& rows,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "nn/forward_context.h"
 
@@ -32,8 +34,15 @@ kernels::Layout pooled_layout(const kernels::Layout& layout,
                               int64_t times,
                               const TokenPoolingOptions& options);
 
-/// Pools the rows (N, D) of each sequence by itself. The context describes the pooled rows: layout,
-/// stride, token types (those of the first token of a window), and what keys their dropout.
+/// The context of rows that a layer leaves of about every second one of each sequence: layout,
+/// stride, token types (those of the rows `first`, one for each), and what keys their dropout.
+/// `length_of`: rows that it leaves of so many.
+ForwardContext halved_context(const ForwardContext& context,
+                              const std::vector<int64_t>& first,
+                              const std::function<int64_t(int64_t)>& length_of);
+
+/// Pools the rows (N, D) of each sequence by itself. The context is halved_context, with the first
+/// row of each window.
 PooledRows pool_tokens(const at::Tensor& rows,
                        const ForwardContext& context,
                        const TokenPoolingOptions& options);

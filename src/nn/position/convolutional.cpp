@@ -10,7 +10,7 @@
 #include "kernels/activation.h"
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
-#include "nn/time_convolution.h"
+#include "nn/convolution/time_convolution.h"
 
 namespace weft::nn {
 

@@ -1,9 +1,9 @@
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include "base/random.h"
+#include "kernels/sample_categorical.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
@@ -36,7 +36,6 @@ class DrawnKeys : public ScoreModifier {
  private:
   /// (G, H, L, 1). The numbers are those of the sequence, in whatever batch it is.
   at::Tensor drawn(const at::Tensor& weights, const AttentionTile& tile) const {
-    const at::NoGradGuard guard;
     const auto& context = tile.context;
     const auto count = weights.size(1) * weights.size(2);
     const auto seed = hash_combine(context.seed, static_cast<uint64_t>(context.depth(layer_)));
@@ -49,11 +48,9 @@ class DrawnKeys : public ScoreModifier {
         uniform.push_back(random.uniform_double());
       }
     }
-    const auto cumulative = weights.to(at::kDouble).cumsum(3);
-    const auto point = kernels::to_device(uniform, weights.device())
-                           .view({weights.size(0), weights.size(1), weights.size(2), 1}) *
-                       cumulative.narrow(3, weights.size(3) - 1, 1);
-    return cumulative.le(point).sum(3, true).clamp_max(weights.size(3) - 1);
+    const auto sizes = weights.sizes();
+    return kernels::sample_probabilities(weights.flatten(0, 2), at::tensor(uniform, at::kDouble))
+        .view({sizes[0], sizes[1], sizes[2], 1});
   }
 
   void add_losses(const at::Tensor& weights,

@@ -1,4 +1,4 @@
-#include "nn/time_convolution.h"
+#include "nn/convolution/time_convolution.h"
 
 #include <ATen/ATen.h>
 

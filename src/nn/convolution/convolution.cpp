@@ -1,4 +1,4 @@
-#include "nn/convolution.h"
+#include "nn/convolution/convolution.h"
 
 #include <cmath>
 #include <memory>
@@ -9,10 +9,10 @@
 #include "kernels/activation.h"
 #include "kernels/sum.h"
 #include "nn/block.h"
+#include "nn/convolution/time_convolution.h"
 #include "nn/initial_values.h"
 #include "nn/linear.h"
 #include "nn/norm/norm.h"
-#include "nn/time_convolution.h"
 
 namespace weft::nn {
 
