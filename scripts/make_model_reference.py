@@ -337,7 +337,9 @@ def write(name, architecture, config, kind):
         mask = inputs["labels"] != -100
     outputs = {}
     for key, value in result.items():
-        if key in ("past_key_values", "cls_logits", "distillation_logits") or (model.config.is_encoder_decoder and key not in GENERATION):
+        if not torch.is_tensor(value) or key in ("cls_logits", "distillation_logits"):  # others: the caches of keys and values
+            continue
+        if model.config.is_encoder_decoder and key not in GENERATION:
             continue
         value = value.detach().clone(memory_format=torch.contiguous_format)
         if value.shape[:2] == mask.shape and (value.dim() > 2 or kind in ("replaced", "span")):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 #include "base/string_util.h"
 #include "models/config/heads.h"
@@ -247,6 +248,8 @@ FamilyDefinition reformer() {
           .write_json = reformer_family::write_json,
           .generation_json = plain_generation_json,
           .tensors = reformer_family::tensors,
+          .is_ignorable = [](std::string_view name,
+                             const auto& /*options*/) { return name == "lm_head.bias"; },
           .initializer = reformer_initializer,
           .make = construct<ReformerModel>,
           .style = formats::TokenizerTemplate::kRoberta,

@@ -71,12 +71,13 @@ std::vector<StoredTensor> tensors(const ModelOptions& options) {
   builder.norm("layers.norm", prefix + "encoder.layer_norm", states);
   if (head.predicts_tokens && has_output_matrix(options.layer_types)) {
     builder.table("head.decoder", "lm_head.decoder", {options.vocabulary, states}, Part::kHead);
-    // transformers stores two biases: it never adds the second one, and before 5.24 none.
+    // transformers stores two biases: since 5.24 it adds this one, never the other one.
     builder.result.push_back({.parameter = "head.bias",
                               .name = "lm_head.decoder.bias",
                               .shape = {options.vocabulary},
                               .part = Part::kHead,
-                              .duplicate_name = "lm_head.bias"});
+                              .duplicate_name = "lm_head.bias",
+                              .is_optional = true});
   } else if (head.classifies_sequences) {
     builder.linear("head.dense", "classifier.dense",
                    {.inputs = states, .outputs = options.dim, .part = Part::kHead});

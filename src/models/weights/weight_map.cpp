@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& op
 
 std::vector<std::string> name_aliases(const StoredTensor& tensor, const ModelOptions& options) {
   std::vector<std::string> result{tensor.name};
-  if (!tensor.duplicate_name.empty()) {
+  if (!tensor.duplicate_name.empty() && !is_ignorable(tensor.duplicate_name, options)) {
     result.push_back(tensor.duplicate_name);
   }
   const auto prefix = std::string(hf_names_of(options).prefix) + ".";

@@ -104,6 +104,18 @@ TEST(Names, OldSpellingsAreKnown) {
   }
 }
 
+TEST(Names, CopiesThatTransformersNeverAddsAreNotRead) {
+  const auto options = test::tiny_options(family_named("reformer"), Head::kMaskedLm);
+  const auto map = weight_map(options);
+  const auto bias = std::ranges::find(map, "lm_head.decoder.bias", &StoredTensor::name);
+  ASSERT_NE(bias, map.end());
+  EXPECT_EQ(bias->duplicate_name, "lm_head.bias");
+  EXPECT_TRUE(bias->is_optional);  // files of transformers before 5.24 only have the copy
+  const auto names = name_aliases(*bias, options);
+  EXPECT_EQ(std::ranges::count(names, "lm_head.bias"), 0);
+  EXPECT_TRUE(is_ignorable("lm_head.bias", options));
+}
+
 TEST(Names, CopiesOfTiedMatricesAreHarmless) {
   auto options = test::tiny_options();
   EXPECT_TRUE(is_ignorable("cls.predictions.decoder.weight", options));
