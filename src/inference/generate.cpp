@@ -49,6 +49,32 @@ TextGenerator::TextGenerator(models::Model& model,
                     ": has no alignments, must be an encoder-decoder");
   }
   output_ = models::prepare_for_decoding(model_);
+  if (settings_.draft_model) {
+    check_draft_model();
+    draft_output_ = models::prepare_for_decoding(*settings_.draft_model);
+  }
+}
+
+void TextGenerator::check_draft_model() const {
+  const auto& own = model_.options();
+  const auto& draft = settings_.draft_model->options();
+  if (!models::can_generate(*settings_.draft_model) ||
+      models::is_encoder_decoder(draft) != reads_source_) {
+    throw UserError(str_cat("draft model: ", models::architecture_of(draft),
+                            " cannot propose tokens of ", models::architecture_of(own), ", only ",
+                            reads_source_ ? "an encoder-decoder" : "a model that continues texts",
+                            " can"));
+  }
+  if (draft.vocabulary != own.vocabulary) {
+    throw UserError(str_cat("draft model: has a vocabulary of ", draft.vocabulary,
+                            ", the model of ", own.vocabulary,
+                            ": they must have the same tokenizer"));
+  }
+  if (settings_.config.search.num_beams > 1) {
+    throw UserError(
+        "draft model: cannot be used with beam search, only with greedy decoding and "
+        "sampling");
+  }
 }
 
 /// Tokenizer of prompts.
@@ -167,7 +193,16 @@ std::vector<std::vector<Hypothesis>> TextGenerator::search(const std::vector<Pro
   }
   hooks.on_step = settings_.on_step;
   models::ModelDecoder decoder(model_, output_, prompts);
-  return models::search(decoder, prompts, settings_.config.search, hooks);
+  if (!settings_.draft_model) {
+    return models::search(decoder, prompts, settings_.config.search, hooks);
+  }
+  models::ModelDecoder draft(*settings_.draft_model, draft_output_, prompts);
+  const models::DraftOptions options{
+      .tokens = settings_.draft_tokens,
+      .length = models::position_limit(settings_.draft_model->options()),
+      .sampling = settings_.config.search.sampling};
+  models::SpeculativeDecoder speculative(decoder, draft, prompts, options, draft_counts_);
+  return models::search(speculative, prompts, settings_.config.search, hooks);
 }
 
 /// The new text. Some tokenizers write no space before the first word of a text, so the new part of

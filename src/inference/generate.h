@@ -11,6 +11,7 @@
 #include "data/tokenizer.h"
 #include "inference/alignment.h"
 #include "models/decoding/generation_config.h"
+#include "models/decoding/speculative_decoder.h"
 #include "models/inference.h"
 #include "models/model.h"
 
@@ -40,6 +41,8 @@ inline constexpr int64_t kPromptsPerBatch = 64;
 
 struct GenerationSettings {
   models::GenerationConfig config;
+  std::shared_ptr<models::Model> draft_model = nullptr;  // of speculative decoding, if any
+  int64_t draft_tokens = models::DraftOptions{}.tokens;
   std::vector<std::string> stop_strings = {};  // texts end before these
   int64_t batch_size = kPromptsPerBatch;
   bool decodes_text = true;            // else only ids
@@ -53,7 +56,7 @@ struct GenerationSettings {
 class TextGenerator {
  public:
   /// The tokenizer may be null if prompts and outputs are ids. Throws UserError for a model that
-  /// cannot generate.
+  /// cannot generate, and for a draft model that cannot propose its tokens.
   TextGenerator(models::Model& model,
                 std::shared_ptr<const data::Tokenizer> tokenizer,
                 GenerationSettings settings);
@@ -66,7 +69,11 @@ class TextGenerator {
   GenerationResult stream(const GenerationRequest& request,
                           const std::function<void(std::string_view)>& on_text);
 
+  /// Of all texts so far.
+  const models::DraftCounts& draft_counts() const { return draft_counts_; }
+
  private:
+  void check_draft_model() const;
   models::Prompt make_prompt(const GenerationRequest& request,
                              int64_t index,
                              bool& was_truncated) const;
@@ -86,6 +93,8 @@ class TextGenerator {
 
   models::Model& model_;
   models::DecodingOutput output_;
+  models::DecodingOutput draft_output_;
+  models::DraftCounts draft_counts_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   GenerationSettings settings_;
   bool reads_source_;

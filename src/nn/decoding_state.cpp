@@ -54,10 +54,15 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   const auto reordered = [&](const at::Tensor& x) {
     return x.index_select(0, kernels::to_device(rows, x.device()));
   };
-  for (auto& [key, tensor] : sequence_tensors_) {
-    if (tensor.defined()) {
-      tensor = reordered(tensor);
+  for (auto* const tensors : {&sequence_tensors_, &mark_.sequence_tensors}) {
+    for (auto& [key, tensor] : *tensors) {
+      if (tensor.defined()) {
+        tensor = reordered(tensor);
+      }
     }
+  }
+  if (!mark_.lengths.empty()) {
+    mark_.lengths = selected_values(mark_.lengths, rows);
   }
   // With room for some more tokens, so that it need not grow at once.
   const int64_t longest = lengths_.empty() ? 0 : *std::ranges::max_element(lengths_);
@@ -67,6 +72,26 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
       tensor = reordered(tensor.narrow(1, 0, std::min(capacity, tensor.size(1))));
     }
   }
+}
+
+void DecodingState::mark() { mark_ = {lengths_, sequence_tensors_}; }
+
+void DecodingState::truncate(const std::vector<int64_t>& lengths) {
+  if (lengths == lengths_) {
+    return;
+  }
+  TORCH_CHECK(lengths.size() == lengths_.size() && mark_.lengths.size() == lengths.size(),
+              "cannot truncate ", lengths_.size(), " sequences to ", lengths.size(),
+              " lengths, with a mark of ", mark_.lengths.size());
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    TORCH_CHECK(lengths[b] >= mark_.lengths[b] && lengths[b] <= lengths_[b],
+                "cannot truncate a sequence of ", lengths_[b], " tokens to ", lengths[b],
+                ": the mark is at ", mark_.lengths[b]);
+  }
+  const bool has_sequence_tensors = std::ranges::any_of(
+      sequence_tensors_, [](const auto& kept) { return kept.second.defined(); });
+  lengths_ = has_sequence_tensors ? mark_.lengths : lengths;
+  sequence_tensors_ = has_sequence_tensors ? mark_.sequence_tensors : sequence_tensors_;
 }
 
 }  // namespace weft::nn

@@ -41,8 +41,15 @@ class DecodingState {
   /// c10::Error if there is no such sequence.
   void reorder(const std::vector<int64_t>& rows);
 
+  /// Tokens after this moment can be forgotten: see truncate().
+  void mark();
+  /// Forgets the tokens of sequence b after its first lengths[b], which must include those before
+  /// the mark. Where a layer keeps something of each sequence, which no token can be taken out of,
+  /// all tokens after the mark are forgotten: lengths() says how many are left. Throws c10::Error.
+  void truncate(const std::vector<int64_t>& lengths);
+
   /// What a layer keeps of each sequence, (B, ...), under a name of its own: undefined until it is
-  /// assigned. reorder() selects its rows.
+  /// assigned, never changed in place. reorder() selects its rows.
   at::Tensor& sequence_tensor(int64_t layer, const std::string& name) {
     return sequence_tensors_[{layer, name}];
   }
@@ -60,12 +67,19 @@ class DecodingState {
  private:
   using Key = std::pair<int64_t, std::string>;
 
+  /// The state at the mark, without what is kept of each token.
+  struct Mark {
+    std::vector<int64_t> lengths = {};
+    std::map<Key, at::Tensor> sequence_tensors = {};
+  };
+
   std::vector<int64_t> lengths_;
   std::vector<int64_t> previous_lengths_;
   std::vector<int64_t> source_indices_;
   std::map<Key, at::Tensor> sequence_tensors_;
   std::map<Key, at::Tensor> token_tensors_;
   std::map<Key, at::Tensor> source_tensors_;
+  Mark mark_;
 };
 
 }  // namespace weft::nn

@@ -152,6 +152,40 @@ std::shared_ptr<const data::Tokenizer> tokenizer_of(const std::string& directory
   }
 }
 
+/// Reads the draft model of speculative decoding, if one is given.
+void read_draft_model(const Arguments& arguments,
+                      const data::Tokenizer* tokenizer,
+                      inference::GenerationSettings& settings) {
+  if (!arguments.has("draft-model")) {
+    if (arguments.has("draft-tokens")) {
+      arguments.fail("--draft-tokens needs --draft-model");
+    }
+    return;
+  }
+  const auto directory = models::model_directory(arguments.get("draft-model"));
+  const auto own = tokenizer_of(directory, false);
+  if (own != nullptr && tokenizer != nullptr && own->fingerprint() != tokenizer->fingerprint()) {
+    throw UserError(directory +
+                    ": a draft model must have the tokenizer of the model, but has "
+                    "another one");
+  }
+  settings.draft_model =
+      models::load_model(directory, models::read_model_config(directory), 0).model;
+  settings.draft_tokens = arguments.integer("draft-tokens", settings.draft_tokens, 1, 1024);
+  models::prepare_for_inference(*settings.draft_model, read_inference(arguments));
+}
+
+void report_draft(const models::DraftCounts& own, train::ProcessGroup& group) {
+  const auto proposed = group.sum_count(own.proposed);
+  const auto accepted = group.sum_count(own.accepted);
+  if (group.is_main() && proposed > 0) {
+    log::info(str_cat(
+        "[generate] draft model: ", with_commas(accepted), " of ", with_commas(proposed),
+        " proposed tokens were accepted (",
+        std::lround(100.0 * static_cast<double>(accepted) / static_cast<double>(proposed)), " %)"));
+  }
+}
+
 Loaded load(const Arguments& arguments, LineForm& form) {
   const auto directory = models::model_directory(arguments.positional()[0]);
   const auto tokenizer = tokenizer_of(directory, !form.has_ids);
@@ -170,6 +204,7 @@ Loaded load(const Arguments& arguments, LineForm& form) {
                          join(settings.config.unsupported_keys)));
   }
   read_generation(arguments, directory, tokenizer.get(), settings);
+  read_draft_model(arguments, tokenizer.get(), settings);
   settings.has_alignments = arguments.has("alignments");
   form.is_list = settings.config.search.num_return_sequences > 1;
   models::prepare_for_inference(*loaded.model, read_inference(arguments));
@@ -213,6 +248,7 @@ int stream(const Arguments& arguments, inference::TextGenerator& generator, Trun
       generator.stream(query, [](std::string_view piece) { std::cout << piece << std::flush; }));
   std::cout << "\n";
   cut.report(train::single_process());
+  report_draft(generator.draft_counts(), train::single_process());
   return 0;
 }
 
@@ -283,6 +319,7 @@ int answer_all(const Arguments& arguments,
   flush();
   blocks.finish();
   cut.report(group);
+  report_draft(generator.draft_counts(), group);
   if (writer) {
     writer->commit();
     RequestCounts::report_blank("generate", prompts->blank_lines());
@@ -305,6 +342,11 @@ void declare_generate(Arguments& arguments) {
       .flag("ids", "Add the ids of the new tokens to each line")
       .flag("stream", "Write the text of a single prompt while it is generated");
   declare_generation(arguments, HelpLevel::kHelp);
+  arguments.group("Performance")
+      .value("draft-model", "MODEL",
+             "Smaller model with the same tokenizer for speculative decoding: it proposes tokens, "
+             "the model checks several of them in one pass. The texts stay those of the model")
+      .value("draft-tokens", "N", "Number of tokens that the draft model proposes (default: 5)");
   arguments.group("Encoder-decoders", HelpLevel::kHelpAll)
       .flag(
           "alignments",

@@ -160,7 +160,8 @@ class GreedyOrSamplingSearch {
     if (options_.sampling.is_enabled) {
       const auto item = static_cast<uint64_t>(prompts_[sequence.prompt].index);
       const auto position = static_cast<uint64_t>(state(sequence).generated());
-      return sample_token(scores, options_.sampling, item, (sequence.number << 32) | position);
+      return sample_token(scores, options_.sampling, item,
+                          sample_position(sequence.number, position));
     }
     const auto best = std::max_element(scores.begin(), scores.end());
     if (!std::isfinite(*best)) {

@@ -13,6 +13,25 @@
 
 namespace weft::models {
 
+namespace {
+
+/// The last tokens of each sequence.
+nn::RowSelection last_rows(const nn::ForwardContext& context, int64_t count) {
+  if (count == 1) {
+    return nn::RowSelection::last_tokens(context);
+  }
+  std::vector<int64_t> rows;
+  for (int64_t b = 0; b < context.layout.sequences(); ++b) {
+    const auto end = context.layout.offsets[static_cast<std::size_t>(b) + 1];
+    for (int64_t row = end - count; row < end; ++row) {
+      rows.push_back(row);
+    }
+  }
+  return nn::RowSelection::from_rows(rows, context, 0);
+}
+
+}  // namespace
+
 bool can_generate(const Model& model) { return generates(model.options()); }
 
 ModelDecoder::ModelDecoder(Model& model,
@@ -40,6 +59,7 @@ void ModelDecoder::read_sources() {
 
 at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                               const std::vector<int64_t>& counts,
+                              int64_t last,
                               std::vector<int64_t> prefix_lengths) {
   const at::NoGradGuard guard;
   nn::ForwardContext context;
@@ -52,10 +72,9 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
     context.attention_recorder = &recorder.emplace(source_attention_layers(model_.options()));
   }
   const TextInput input{.ids = kernels::to_device(ids, model_.device()), .types = {}};
-  const auto rows =
-      context.layout.tokens() == context.layout.sequences()
-          ? token_states(model_, input, context)
-          : selected_token_states(model_, input, context, nn::RowSelection::last_tokens(context));
+  const auto rows = context.layout.tokens() == context.layout.sequences() * last
+                        ? token_states(model_, input, context)
+                        : selected_token_states(model_, input, context, last_rows(context, last));
   if (recorder) {
     source_attention_.clear();
     for (const auto& weights : last_source_attention(*recorder, model_.options())) {
@@ -64,7 +83,7 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                                      row.const_data_ptr<float>() + row.numel());
     }
   }
-  return output_.logits(model_, rows);  // (B, V)
+  return output_.logits(model_, rows);
 }
 
 void ModelDecoder::record_source_attention() {
@@ -87,12 +106,23 @@ at::Tensor ModelDecoder::first() {
       prefix_lengths.push_back(counts.back() - prompt.answer_tokens);
     }
   }
-  return step(ids, counts, std::move(prefix_lengths));
+  return step(ids, counts, 1, std::move(prefix_lengths));
 }
 
 at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {
   state_.reorder(rows);
-  return step(tokens, std::vector<int64_t>(tokens.size(), 1));
+  return step(tokens, std::vector<int64_t>(tokens.size(), 1), 1);
+}
+
+at::Tensor ModelDecoder::extend(const std::vector<Tokens>& tokens, int64_t last) {
+  Tokens ids;
+  std::vector<int64_t> counts;
+  for (const auto& own : tokens) {
+    ids.insert(ids.end(), own.begin(), own.end());
+    counts.push_back(static_cast<int64_t>(own.size()));
+  }
+  const auto logits = step(ids, counts, last);
+  return logits.view({-1, last, logits.size(1)});
 }
 
 }  // namespace weft::models

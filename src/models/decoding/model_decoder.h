@@ -22,6 +22,11 @@ class ModelDecoder : public Decoder {
 
   at::Tensor first() override;
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override;
+  /// Continues sequence b with tokens[b], at least `last` ones. Returns the logits after each of
+  /// the last ones, (B, last, V).
+  at::Tensor extend(const std::vector<Tokens>& tokens, int64_t last);
+  nn::DecodingState& state() { return state_; }
+
   void record_source_attention() override;
   /// Of the last layer with attention to the source, the mean of its heads.
   const std::vector<std::vector<float>>& source_attention() const override {
@@ -30,9 +35,11 @@ class ModelDecoder : public Decoder {
 
  private:
   void read_sources();
-  /// Logits after the last new token of each sequence. `prefix_lengths`: nn::ForwardContext.
+  /// Logits after the `last` last of the counts[b] new tokens of each sequence b, one behind the
+  /// other: (B last, V). `prefix_lengths`: nn::ForwardContext.
   at::Tensor step(const std::vector<int64_t>& ids,
                   const std::vector<int64_t>& counts,
+                  int64_t last,
                   std::vector<int64_t> prefix_lengths = {});
 
   Model& model_;

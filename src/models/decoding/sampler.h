@@ -18,6 +18,9 @@ struct TokenProbability {
 std::vector<TokenProbability> token_probabilities(std::span<const float> scores,
                                                   const Sampling& sampling);
 
+/// Position for sample_token of a new token of one of a prompt's samples.
+inline uint64_t sample_position(uint64_t sample, uint64_t token) { return (sample << 32) | token; }
+
 /// Samples one candidate: a pure function of the scores and of (seed, item, position).
 int64_t sample_token(std::span<const float> scores,
                      const Sampling& sampling,

@@ -11,32 +11,10 @@
 #include "models/inference.h"
 #include "models/source_attention.h"
 #include "nn/sublayer.h"
+#include "tiny_decoders.h"
 
 namespace weft::models {
 namespace {
-
-constexpr int64_t kModelDecoderWords = 20;
-
-ModelOptions model_decoder_tiny(Family family) {
-  auto options = family_defaults(family);
-  options.head = family->is_encoder_decoder ? Head::kConditional : Head::kCausalLm;
-  options.vocabulary = kModelDecoderWords;
-  options.dim = 16;
-  options.layers = 2;
-  options.heads = 2;
-  options.key_value_heads = family == family_named("llama") ? 1 : 0;
-  options.width = 32;
-  options.length = 40;
-  options.init_std = 0.6;  // choices far apart
-  options.eos_id = 3;
-  if (family->is_encoder_decoder) {
-    options.decoder.layers = 2;
-    options.decoder.heads = 2;
-    options.decoder.width = 32;
-    options.decoder.decoder_start_id = 2;
-  }
-  return options;
-}
 
 /// Computes every sequence from its begin at every step.
 class Forgetful : public Decoder {
@@ -101,19 +79,6 @@ class Forgetful : public Decoder {
   std::vector<int64_t> prefix_lengths_;
 };
 
-std::vector<Prompt> prompts() {
-  std::vector<Prompt> result;
-  for (int64_t length = 1; length < 9; length += 2) {
-    Prompt prompt{.tokens = {2}, .index = length, .max_new_tokens = 12};
-    for (int64_t i = 0; i < length; ++i) {
-      prompt.tokens.push_back(5 + (7 * length + 3 * i) % 15);
-      prompt.source.push_back(4 + (5 * length + 2 * i) % 16);
-    }
-    result.push_back(std::move(prompt));
-  }
-  return result;
-}
-
 std::vector<SearchOptions> searches() {
   return {{.eos_ids = {3}},
           {.eos_ids = {3},
@@ -149,20 +114,20 @@ class ModelDecoderOf : public ::testing::TestWithParam<Family> {};
 
 TEST_P(ModelDecoderOf, EqualsRecomputation) {
   const at::NoGradGuard guard;
-  const auto model = make_model(model_decoder_tiny(GetParam()), 5);
+  const auto model = make_model(test::decoder_options(GetParam()), 5);
   ASSERT_TRUE(can_generate(*model));
-  expect_same_texts(*model, prompts());
+  expect_same_texts(*model, test::decoder_prompts());
 }
 
 TEST_P(ModelDecoderOf, PackedWeightsGiveTheSameBits) {
   const at::NoGradGuard guard;
   for (const auto type : {at::kFloat, at::kBFloat16}) {
     const auto first = [&](bool is_packed) {
-      const auto model = make_model(model_decoder_tiny(GetParam()), 5);
+      const auto model = make_model(test::decoder_options(GetParam()), 5);
       prepare_for_inference(*model, {.type = type});
       const DecodingOutput plain;
       const auto output = is_packed ? prepare_for_decoding(*model) : plain;
-      const auto asked = prompts();
+      const auto asked = test::decoder_prompts();
       return ModelDecoder(*model, output, asked).first();
     };
     EXPECT_TRUE(at::equal(first(true), first(false))) << type;
@@ -191,10 +156,10 @@ at::Tensor source_attention_of(Model& model, const Tokens& source, const Tokens&
 TEST(ModelDecoder, SourceAttentionIsThatOfAWholePass) {
   const at::NoGradGuard guard;
   for (const auto* family : {"bart", "t5", "marian", "seq2seq_rnn"}) {
-    auto options = model_decoder_tiny(family_named(family));
+    auto options = test::decoder_options(family_named(family));
     options.seq2seq_rnn = family_defaults(options.family).seq2seq_rnn;
     const auto model = make_model(options, 5);
-    const auto asked = prompts();
+    const auto asked = test::decoder_prompts();
     const auto output = prepare_for_decoding(*model);
     ModelDecoder decoder(*model, output, asked);
     decoder.record_source_attention();
@@ -229,10 +194,10 @@ TEST(ModelDecoder, SourceAttentionIsThatOfAWholePass) {
 TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
   const at::NoGradGuard guard;
   for (const auto family : {family_named("gpt2"), family_named("llama")}) {
-    auto options = model_decoder_tiny(family);
+    auto options = test::decoder_options(family);
     options.is_prefix_lm = true;
     const auto model = make_model(options, 5);
-    auto asked = prompts();
+    auto asked = test::decoder_prompts();
     const auto first = [&](Model& of) {
       const DecodingOutput output{.packed = kernels::packed(of.output_weight().t())};
       return ModelDecoder(of, output, asked).first();
@@ -254,12 +219,12 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
 TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
   const at::NoGradGuard guard;
   for (const std::string block : {"rf", "raf"}) {
-    auto options = model_decoder_tiny(family_named("llama"));
+    auto options = test::decoder_options(family_named("llama"));
     auto section = config::Document::parse("{width: 12}", "test.yaml").root();
     options.layer_types.block = block;
     options.layer_types.sublayers["recurrent"].cycle = {
         nn::read_component(section, *nn::find_sublayer('r'))};
-    expect_same_texts(*make_model(options, 5), prompts());
+    expect_same_texts(*make_model(options, 5), test::decoder_prompts());
   }
 }
 
@@ -267,10 +232,10 @@ TEST(ModelDecoder, PositionsBesidesThoseOfTheFamilyCount) {
   const at::NoGradGuard guard;
   for (const auto* family : {"llama", "bart"}) {
     for (const auto* type : {"alibi", "disentangled", "tupe"}) {
-      auto options = model_decoder_tiny(family_named(family));
+      auto options = test::decoder_options(family_named(family));
       options.layer_types.positions = position_choices(options);
       options.layer_types.positions.push_back(nn::default_component(nn::position_types(), type));
-      expect_same_texts(*make_model(options, 5), prompts());
+      expect_same_texts(*make_model(options, 5), test::decoder_prompts());
     }
   }
 }
@@ -279,13 +244,13 @@ TEST(ModelDecoder, PositionsBesidesThoseOfTheFamilyCount) {
 TEST(ModelDecoder, MixesOfLayersCount) {
   const at::NoGradGuard guard;
   for (const auto* family : {"bart", "t5", "gpt2"}) {
-    auto options = model_decoder_tiny(family_named(family));
+    auto options = test::decoder_options(family_named(family));
     options.decoder.layers = options.family->is_encoder_decoder ? 3 : 0;
     options.layer_types.mix = nn::LayerMixOptions();
     const auto model = make_model(options, 5);
     auto& weight = model->named_parameters()["layers.mix.weight"];
     weight.copy_(at::arange(weight.numel(), at::kFloat).mul(2).cos().mul(3).view_as(weight));
-    expect_same_texts(*model, prompts());
+    expect_same_texts(*model, test::decoder_prompts());
   }
 }
 
