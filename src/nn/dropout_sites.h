@@ -47,6 +47,9 @@ inline constexpr int64_t kExitSites = int64_t{1} << 21;
 /// Times its letter, added to the layer index of a sub-layer that has a group of sites of its own.
 inline constexpr int64_t kOwnSites = int64_t{1} << 20;
 
+/// Added to the layer index for layer `index` of its DExTra unit.
+constexpr int64_t dextra_sites(int64_t index) { return (int64_t{1} << 27) + (index << 20); }
+
 /// The adapter at `index` in a model's list of adapters; no block has ids this high.
 constexpr uint32_t adapter_site(std::size_t index) {
   return 0x80000000U | static_cast<uint32_t>(index);

@@ -20,6 +20,8 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
                              ? rate
                              : rate * (static_cast<double>(layer) / static_cast<double>(last));
   block.layer = options.first_layer + static_cast<int64_t>(layer);
+  block.attention.place = {.index = static_cast<int64_t>(layer),
+                           .layers = std::ssize(options.layers)};
   const auto rotary = rotary_of(options.positions, block.attention.is_local);
   block.attention.rotary = rotary.theta > 0 ? rotary : block.attention.rotary;
   block.attention.has_distance_bias |= std::ranges::any_of(

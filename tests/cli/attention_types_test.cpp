@@ -132,6 +132,13 @@ const AttentionModel kModels[] = {
     {"distilling",
      "type: bert, layers: 4, attention: {heads: 2, type: informer}, block: afd*3 af, distilling: "
      "{norm: instance}, classifier_pooling: mean"},
+    {"delight",
+     "type: bert, layers: 3, attention: {heads: 1, type: delight, groups: 4, dextra_dropout: 0.1}, "
+     "feed_forward: {width: 8, activation: silu}"},
+    {"causal_delight",
+     "type: gpt2, layers: 3, attention: {heads: 2, type: delight, depth: [2, 4]}, feed_forward: "
+     "{width: 8}",
+     true},
     // With vectors of edges its memory depends on the squares of the lengths.
     {"binary_tree",
      "type: bert, layers: 2, attention: {heads: 2, type: binary_tree, neighbours: 2, relative: "

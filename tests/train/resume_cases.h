@@ -368,6 +368,21 @@ inline const std::vector<ResumeCase> kResumeCases = {
           "window: 4}, {type: memory_compressed}, "
           "{type: lite_transformer, convolution: dynamic, kernel_size: 3}"),
       "tokenizer={type: characters, vocab_size: 80}", "train.micro_batch_tokens=40"}},
+    {"DeLighT",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 3, dropout: 0.1, attention: {heads: 1, type: delight, "
+      "groups: 4, dextra_dropout: 0.2}, feed_forward: {width: 4}, position: {length: 32}}",
+      "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16",
+      "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
+    {"DeLighT with an encoder",
+     "{type: seq2seq}",
+     "pairs",
+     ".tsv",
+     {"model={type: t5, dim: 16, layers: 2, dropout: 0.1, head_dim: 8, attention: {heads: 1, type: "
+      "delight, depth: [2, 3], groups: 2}, feed_forward: {width: 4}}",
+      "tokenizer.vocab_size=50", "train.micro_batch_tokens=40"}},
     {"causal attention with relative positions",
      "{type: causal}",
      "train",

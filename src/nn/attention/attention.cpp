@@ -6,6 +6,7 @@
 #include "nn/attention/approximations/linformer.h"
 #include "nn/attention/approximations/nystrom.h"
 #include "nn/attention/attention_types.h"
+#include "nn/attention/delight.h"
 #include "nn/attention/patterns/big_bird.h"
 #include "nn/attention/patterns/longformer.h"
 #include "nn/attention/patterns/window_attention.h"
@@ -44,6 +45,7 @@ Registry<AttentionDefinition>& attention_registry() {
           {"clustered", read_clustered_attention},
           {"informer", read_informer_attention},
           {"lite_transformer", read_lite_transformer_attention},
+          {"delight", read_delight_attention},
           {.name = "transformer_xl", .read = read_transformer_xl_attention, .carries_state = true},
           {.name = "compressive", .read = read_compressive_attention, .carries_state = true},
           {"scored", read_scored_attention},

@@ -31,11 +31,18 @@ struct DistanceScoreOptions {
   bool operator==(const DistanceScoreOptions&) const = default;
 };
 
+/// Which layer of its stack a layer is.
+struct StackPlace {
+  int64_t index = 0;
+  int64_t layers = 1;
+};
+
 /// Settings of the model that all attention types share.
 struct AttentionOptions {
   int64_t dim = 0;                           // D
   int64_t heads = 0;                         // H, divides D
   int64_t layer = 0;                         // index of the block; part of the dropout site
+  StackPlace place = {};                     // set by the stack
   bool is_causal = false;                    // a token attends to itself and those before it
   bool has_bias = true;                      // of the projections
   kernels::RotaryOptions rotary = {};        // RoPE (arXiv:2104.09864); theta 0: none; width 0: K
@@ -43,6 +50,7 @@ struct AttentionOptions {
   int64_t key_heads = 0;                     // G (arXiv:2305.13245); 0: H
   int64_t head_dim = 0;                      // K; 0: D / H
   int64_t encoder_dim = 0;                   // cross attention: width of the encoder states; 0: D
+  int64_t output_dim = 0;                    // of the output projection; 0: D
   double scale = 0;                          // of the scores; 0: 1 / sqrt(K)
   std::optional<bool> has_output_bias = {};  // of the output projection; nullopt: as has_bias
   bool has_distance_bias = false;            // ForwardContext::distance_bias is added to the scores

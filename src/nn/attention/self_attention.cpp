@@ -57,7 +57,8 @@ Linear qkv_projection(const AttentionOptions& options) {
 }
 
 Linear output_projection(const AttentionOptions& options) {
-  return Linear(LinearOptions{options.heads * head_dim(options), options.dim,
+  return Linear(LinearOptions{options.heads * head_dim(options),
+                              options.output_dim > 0 ? options.output_dim : options.dim,
                               options.has_output_bias.value_or(options.has_bias)});
 }
 
