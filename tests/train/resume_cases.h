@@ -382,7 +382,7 @@ inline const std::vector<ResumeCase> kResumeCases = {
      ".tsv",
      {"model={type: t5, dim: 16, layers: 2, dropout: 0.1, head_dim: 8, attention: {heads: 1, type: "
       "delight, depth: [2, 3], groups: 2}, feed_forward: {width: 4}}",
-      "tokenizer.vocab_size=50", "train.micro_batch_tokens=40"}},
+      "tokenizer.vocab_size=50", "train.batch_tokens=130", "train.micro_batch_tokens=40"}},
     {"causal attention with relative positions",
      "{type: causal}",
      "train",
