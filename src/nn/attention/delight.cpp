@@ -18,7 +18,7 @@ namespace weft::nn {
 namespace {
 
 /// Item `index` of `count` numbers from `first` to `last` at equal distances.
-double interpolated(double first, double last, int64_t index, int64_t count) {
+double evenly_spaced(double first, double last, int64_t index, int64_t count) {
   if (index == 0 || count == 1) {
     return first;
   }
@@ -29,7 +29,7 @@ double interpolated(double first, double last, int64_t index, int64_t count) {
   return first + static_cast<double>(index) * step;
 }
 
-int64_t rounded_up(int64_t value, int64_t multiple) {
+int64_t padded_to_multiple(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
@@ -37,7 +37,7 @@ int64_t rounded_up(int64_t value, int64_t multiple) {
 int64_t widening_layers(int64_t depth) { return (depth + 1) / 2; }
 
 /// Groups of a layer so many steps away from the nearer end of a unit.
-int64_t groups_at(int64_t step, int64_t most) {
+int64_t dextra_groups_at(int64_t step, int64_t most) {
   return std::min(int64_t{1} << std::min<int64_t>(step + 1, 62), most);
 }
 
@@ -51,14 +51,14 @@ DextraSizes dextra_sizes(const DextraOptions& options) {
   std::vector<int64_t> exact;  // before rounding up
   for (int64_t i = 0; i < depth; ++i) {
     const auto step = std::min(i, depth - 1 - i);
-    sizes.groups.push_back(groups_at(step, options.groups));
+    sizes.groups.push_back(dextra_groups_at(step, options.groups));
     exact.push_back(static_cast<int64_t>(
-        std::floor(interpolated(static_cast<double>(options.output), widest, step, middle))));
+        std::floor(evenly_spaced(static_cast<double>(options.output), widest, step, middle))));
   }
   sizes.inputs.push_back(options.output);
   for (std::size_t i = 0; i + 1 < exact.size(); ++i) {
     const auto multiple = std::max({sizes.groups[i], sizes.groups[i + 1], int64_t{8}});
-    sizes.outputs.push_back(rounded_up(exact[i], multiple));
+    sizes.outputs.push_back(padded_to_multiple(exact[i], multiple));
     sizes.inputs.push_back(sizes.outputs.back() + options.output);
   }
   sizes.outputs.push_back(options.output);
@@ -69,9 +69,9 @@ DextraOptions scaled_dextra(DextraOptions options, const DextraScaling& scaling,
   const auto first = static_cast<double>(scaling.min_depth);
   const auto last = static_cast<double>(scaling.max_depth);
   options.depth =
-      static_cast<int64_t>(std::floor(interpolated(first, last, place.index, place.layers)));
+      static_cast<int64_t>(std::floor(evenly_spaced(first, last, place.index, place.layers)));
   const auto width =
-      interpolated(scaling.width, scaling.width + (last / first - 1), place.index, place.layers);
+      evenly_spaced(scaling.width, scaling.width + (last / first - 1), place.index, place.layers);
   constexpr double kDigits = 1000;  // as in the authors' code
   options.width = std::round(width * kDigits) / kDigits;
   return options;
@@ -151,10 +151,10 @@ at::Tensor DextraUnitImpl::forward(const at::Tensor& x, const ForwardContext& co
 
 namespace {
 
-enum class LayerScaling { kBlock, kUniform };
+enum class DextraScalingKind { kBlock, kUniform };
 
 /// p: what the heads have together, or half of D if that is D.
-int64_t unit_width(const AttentionOptions& options) {
+int64_t dextra_output_of(const AttentionOptions& options) {
   const auto of_heads = options.heads * head_dim(options);
   return of_heads == options.dim ? options.dim / 2 : of_heads;
 }
@@ -162,7 +162,7 @@ int64_t unit_width(const AttentionOptions& options) {
 /// The same attention from p features to D. What depends on the width of a head keeps its ratio to
 /// it.
 AttentionOptions behind_unit(AttentionOptions options) {
-  const auto width = unit_width(options) / options.heads;
+  const auto width = dextra_output_of(options) / options.heads;
   const auto ratio = static_cast<double>(head_dim(options)) / static_cast<double>(width);
   options.output_dim = options.dim;
   options.dim = width * options.heads;
@@ -207,7 +207,7 @@ void check_delight(const config::Section& section,
                    const DextraOptions& unit) {
   const auto features =
       str_cat("the ", unit.output, " features of the DExTra unit of layer ", options.place.index);
-  const auto most = groups_at(widening_layers(unit.depth) - 1, unit.groups);
+  const auto most = dextra_groups_at(widening_layers(unit.depth) - 1, unit.groups);
   if (unit.output % most != 0) {
     section.fail("groups",
                  str_cat("found ", unit.groups, ": ", features, " cannot be divided by ", most));
@@ -226,13 +226,14 @@ void check_delight(const config::Section& section,
   }
 }
 
-void read_scaling(config::Section& section, DextraScaling& scaling) {
-  auto kind = LayerScaling::kBlock;
-  section.read_choice("scaling", kind,
-                      {{"block", LayerScaling::kBlock}, {"uniform", LayerScaling::kUniform}},
-                      {.help = "block: later layers have deeper and wider units. uniform: all "
-                               "units are alike."});
-  const bool is_uniform = kind == LayerScaling::kUniform;
+void read_dextra_scaling(config::Section& section, DextraScaling& scaling) {
+  auto kind = DextraScalingKind::kBlock;
+  section.read_choice(
+      "scaling", kind,
+      {{"block", DextraScalingKind::kBlock}, {"uniform", DextraScalingKind::kUniform}},
+      {.help = "block: later layers have deeper and wider units. uniform: all "
+               "units are alike."});
+  const bool is_uniform = kind == DextraScalingKind::kUniform;
   std::vector<int64_t> depths{scaling.min_depth,
                               is_uniform ? scaling.min_depth : scaling.max_depth};
   section.read("depth", depths,
@@ -261,7 +262,7 @@ void read_scaling(config::Section& section, DextraScaling& scaling) {
 AttentionMaker read_delight_attention(config::Section& section) {
   DextraScaling scaling;
   DextraOptions keys;
-  read_scaling(section, scaling);
+  read_dextra_scaling(section, scaling);
   section.read("groups", keys.groups,
                {.help = "Most groups of a group linear layer; a power of two.",
                 .range = config::between(1, 1024)});
@@ -277,7 +278,7 @@ AttentionMaker read_delight_attention(config::Section& section) {
   return [keys, scaling, section](const AttentionOptions& options) {
     auto unit = scaled_dextra(keys, scaling, options.place);
     unit.dim = options.dim;
-    unit.output = unit_width(options);
+    unit.output = dextra_output_of(options);
     unit.has_bias = options.has_bias;
     unit.layer = options.layer;
     check_delight(section, options, unit);

@@ -9,9 +9,11 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "kernels/activation.h"
 #include "kernels/dropout.h"
 #include "nn/attention/attention_layers.h"
 #include "nn/block.h"
+#include "nn/dropout_sites.h"
 #include "nn/row_selection.h"
 #include "nn/stack.h"
 #include "support/config.h"
@@ -19,11 +21,11 @@
 namespace weft::nn {
 namespace {
 
-using Numbers = std::vector<int64_t>;
+using DelightSizes = std::vector<int64_t>;
 
 constexpr int64_t kDelightDim = 16;
 
-DextraOptions unit_options(int64_t depth, int64_t groups, bool shuffles, double width = 2) {
+DextraOptions dextra_options(int64_t depth, int64_t groups, bool shuffles, double width = 2) {
   return {.dim = kDelightDim,
           .output = kDelightDim / 2,
           .width = width,
@@ -34,7 +36,7 @@ DextraOptions unit_options(int64_t depth, int64_t groups, bool shuffles, double 
 
 /// In double precision.
 template <class Module>
-void prepare(Module& module) {
+void fill_in_double(Module& module) {
   module.to(at::kDouble);
   test::fill_parameters(module, 0.5);
 }
@@ -44,34 +46,34 @@ at::Tensor delight_rows(int64_t count) {
 }
 
 /// x times the cosines of its indices, added up: for each row, or for all.
-at::Tensor cosine_sum(const at::Tensor& x) {
+at::Tensor cosine_weighted(const at::Tensor& x) {
   return (x * at::arange(x.numel(), at::kDouble).cos().view_as(x)).sum();
 }
-at::Tensor cosine_sums(const at::Tensor& rows) {
+at::Tensor cosine_weighted_rows(const at::Tensor& rows) {
   std::vector<at::Tensor> sums;
   for (int64_t i = 0; i < rows.size(0); ++i) {
-    sums.push_back(cosine_sum(rows[i]));
+    sums.push_back(cosine_weighted(rows[i]));
   }
   return at::stack(sums);
 }
 
-void expect_numbers(const at::Tensor& found, const std::vector<double>& expected) {
+void expect_published(const at::Tensor& found, const std::vector<double>& expected) {
   EXPECT_TRUE(test::near(found.flatten(), at::tensor(expected, at::kDouble), 1e-8))
       << found.flatten() << at::tensor(expected, at::kDouble);
 }
 
-struct SizesCase {
+struct DextraSizesCase {
   int64_t dim;
   double width;
   int64_t depth;
   int64_t groups;
-  Numbers inputs;
-  Numbers outputs;
-  Numbers layer_groups;
+  DelightSizes inputs;
+  DelightSizes outputs;
+  DelightSizes layer_groups;
 };
 
 // Printed by DExTraUnit.dextra_config of sacmehta/delight @ cc499c5.
-const std::vector<SizesCase> kPublishedSizes{
+const std::vector<DextraSizesCase> kPublishedSizes{
     {128, 2.0, 4, 8, {64, 128, 320, 320}, {64, 256, 256, 64}, {2, 4, 4, 2}},
     {128, 2.0, 5, 8, {64, 128, 224, 320, 224}, {64, 160, 256, 160, 64}, {2, 4, 8, 4, 2}},
     {128,
@@ -176,7 +178,7 @@ TEST(DextraUnit, HasThePublishedSizes) {
 TEST(DextraUnit, GrowsWithTheLayerAsPublished) {
   struct Case {
     DextraScaling scaling;
-    Numbers depths;
+    DelightSizes depths;
     std::vector<double> widths;
   };
   // As DeLighTTransformerEncoder of the authors' code makes its layers.
@@ -227,16 +229,16 @@ TEST(GroupLinear, GroupsAreApartAndShuffledBehind) {
   }
 }
 
-struct UnitCase {
+struct DextraUnitCase {
   DextraOptions options;
   std::vector<double> output;
-  std::vector<double> input_gradient;       // of each row, cosine_sums
-  std::vector<double> parameter_gradients;  // of each layer, the cosine_sum of its parameters
+  std::vector<double> input_gradient;       // of each row, cosine_weighted_rows
+  std::vector<double> parameter_gradients;  // of each layer, the cosine_weighted of its parameters
 };
 
 // Printed by DExTraUnit of the authors' code with the same parameters (swish, layer norms).
-const std::vector<UnitCase> kPublishedUnits{
-    {unit_options(5, 4, true),
+const std::vector<DextraUnitCase> kPublishedUnits{
+    {dextra_options(5, 4, true),
      {-0.1941780178,  -0.1159708067, 0.01730252741,  0.03889227462,  -0.07874818993,
       -0.1774965891,  -0.1788011075, -0.02098988666, -0.190471026,   -0.1174437446,
       0.01343599916,  0.03887214464, -0.07697331619, -0.17722647,    -0.1786378089,
@@ -245,14 +247,14 @@ const std::vector<UnitCase> kPublishedUnits{
      {-0.01103994986, -0.02051471939, 0.001898825148},
      {-0.08677081375, 5.720898508e-05, -0.001327029035, -0.004860795682, 0.02320960794,
       -0.8505915063, 0.7919539044}},
-    {unit_options(4, 4, false, 1.5),
+    {dextra_options(4, 4, false, 1.5),
      {-0.1189946487, -0.1942177213, -0.2168683772, -0.1678491492, 0.01493907832, 0.336307121,
       0.5893974552,  0.5842524415,  -0.1167355955, -0.1942851678, -0.2163652504, -0.1649753671,
       0.02196727951, 0.3430918945,  0.5881128643,  0.5766259828,  -0.1154954051, -0.1943396252,
       -0.2161907602, -0.1632034507, 0.02730998582, 0.3494146287,  0.5880861221,  0.5699220488},
      {0.003640776479, -0.006139993801, 0.001132296271},
      {0.07897892839, 0.0009510192709, 0.00240936186, 0.00596016521, 0.1296787022, -0.4858556598}},
-    {unit_options(2, 1, true),
+    {dextra_options(2, 1, true),
      {0.4625725075,  0.2637280344,   0.1031952308,  0.05096656775,  0.08076831867, 0.117583443,
       0.07383031786, -0.05337642396, 0.5057582397,  0.2621203611,   0.1267345379,  0.1112617318,
       0.1508498729,  0.1493986903,   0.05284060373, -0.08458393427, 0.4856915678,  0.2620467878,
@@ -263,14 +265,14 @@ const std::vector<UnitCase> kPublishedUnits{
 TEST(DextraUnit, EqualsTheAuthorsCode) {
   for (const auto& published : kPublishedUnits) {
     DextraUnit unit(published.options);
-    prepare(*unit);
+    fill_in_double(*unit);
     const auto x = delight_rows(3).requires_grad_();
     const auto y = unit->forward(x, test::context_of({0, 3}));
-    expect_numbers(y.detach(), published.output);
+    expect_published(y.detach(), published.output);
     auto inputs = unit->parameters();
     inputs.push_back(x);
-    const auto gradients = torch::autograd::grad({cosine_sum(y)}, inputs);
-    expect_numbers(cosine_sums(gradients.back()), published.input_gradient);
+    const auto gradients = torch::autograd::grad({cosine_weighted(y)}, inputs);
+    expect_published(cosine_weighted_rows(gradients.back()), published.input_gradient);
     std::map<std::string, double> by_layer;
     std::vector<std::string> layers;  // in order
     std::size_t index = 0;
@@ -280,25 +282,25 @@ TEST(DextraUnit, EqualsTheAuthorsCode) {
       if (!by_layer.contains(layer)) {
         layers.push_back(layer);
       }
-      by_layer[layer] += cosine_sum(gradients[index++]).item<double>();
+      by_layer[layer] += cosine_weighted(gradients[index++]).item<double>();
     }
     std::vector<double> sums;
     for (const auto& layer : layers) {
       sums.push_back(by_layer[layer]);
     }
-    expect_numbers(at::tensor(sums, at::kDouble), published.parameter_gradients);
+    expect_published(at::tensor(sums, at::kDouble), published.parameter_gradients);
   }
 }
 
-struct LayerCase {
+struct DelightLayerCase {
   bool is_causal;
   NormPlacement place;
-  std::vector<double> output;  // cosine_sums
+  std::vector<double> output;  // cosine_weighted_rows
   std::vector<double> gradient;
 };
 
 // Printed by DeLighTTransformerEncoderLayer of the authors' code: depth 5, at most 4 groups.
-const std::vector<LayerCase> kPublishedLayers{
+const std::vector<DelightLayerCase> kPublishedLayers{
     {false,
      NormPlacement::kPost,
      {0.1367858761, -0.06814765683, -0.3263156323, -0.3107817103, 0.04544079743},
@@ -330,11 +332,12 @@ TEST(DelightAttention, AndALightFeedForwardAreTheAuthorsLayer) {
                                    .norm = {.dim = kDelightDim, .epsilon = 1e-5},
                                    .norm_placement = published.place,
                                    .dropout = 0});
-    prepare(*block);
+    fill_in_double(*block);
     const auto x = delight_rows(5).requires_grad_();
     const auto y = block->forward(x, test::context_of({0, 5}));
-    expect_numbers(cosine_sums(y.detach()), published.output);
-    expect_numbers(cosine_sums(torch::autograd::grad({cosine_sum(y)}, {x})[0]), published.gradient);
+    expect_published(cosine_weighted_rows(y.detach()), published.output);
+    expect_published(cosine_weighted_rows(torch::autograd::grad({cosine_weighted(y)}, {x})[0]),
+                     published.gradient);
   }
 }
 
@@ -421,7 +424,7 @@ TEST(DelightAttention, SelectedRowsAndWeightsAreThoseOfAllRows) {
                          rows.select(layer->forward(x, context))));
   const auto weights = layer->weights(x, context);
   ASSERT_EQ(weights.size(), 2U);
-  EXPECT_EQ(weights[1].sizes(), (Numbers{4, 7, 7}));
+  EXPECT_EQ(weights[1].sizes(), (DelightSizes{4, 7, 7}));
   EXPECT_TRUE(test::near(weights[1].sum(2), at::ones({4, 7})));
 }
 
@@ -444,7 +447,7 @@ TEST(DelightAttention, EachLayerOfAUnitHasADropoutOfItsOwn) {
   EXPECT_FALSE(test::near(first, run(1, 5, false), 1e-3));
 
   // Input and output layers of one width drop different features.
-  auto unit_keys = unit_options(2, 1, false);
+  auto unit_keys = dextra_options(2, 1, false);
   unit_keys.dropout = 0.5;
   DextraUnit unit(unit_keys);
   test::fill_parameters(*unit);
