@@ -33,12 +33,19 @@ DeviceBatch to_device(const data::Batch& batch, const at::Device& device) {
   return {.input = input_to_device(batch, device), .context = context_of(batch, device)};
 }
 
-nn::ForwardContext context_of(const data::Batch& batch, const at::Device& device) {
-  nn::ForwardContext context;
+void set_sequences(const data::Batch& batch,
+                   const at::Device& device,
+                   nn::ForwardContext& context) {
   context.layout = kernels::Layout::from_offsets(batch.offsets, device);
   if (!batch.positions.empty()) {
     context.layout = context.layout.with_positions(batch.positions);
   }
+  context.sentences = {.lengths = batch.sentence_lengths, .counts = batch.sentence_counts};
+}
+
+nn::ForwardContext context_of(const data::Batch& batch, const at::Device& device) {
+  nn::ForwardContext context;
+  set_sequences(batch, device, context);
   return context;
 }
 

@@ -21,4 +21,7 @@ DeviceBatch to_device(const data::Batch& batch, const at::Device& device);
 /// The context alone, for callers whose objective moves the input itself.
 nn::ForwardContext context_of(const data::Batch& batch, const at::Device& device);
 
+/// Sets layout and sentences of the batch in a context.
+void set_sequences(const data::Batch& batch, const at::Device& device, nn::ForwardContext& context);
+
 }  // namespace weft::batching

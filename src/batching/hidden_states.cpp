@@ -59,6 +59,10 @@ void add_lengths(const std::vector<int64_t>& offsets, std::vector<int64_t>& leng
   }
 }
 
+void append(const std::vector<int64_t>& values, std::vector<int64_t>& all) {
+  all.insert(all.end(), values.begin(), values.end());
+}
+
 }  // namespace
 
 at::Tensor hidden_states(models::Model& model,
@@ -102,6 +106,8 @@ at::Tensor zero_loss(const at::Tensor& x) { return x.slice(0, 0, 0).sum().to(at:
 void advance_offsets(const data::Batch& batch, nn::ForwardContext& context) {
   add_lengths(batch.offsets, *context.earlier_lengths);
   add_lengths(batch.source_offsets, context.earlier_source_lengths);
+  append(batch.sentence_lengths, context.earlier_sentences.lengths);
+  append(batch.sentence_counts, context.earlier_sentences.counts);
   context.first_row += batch.tokens();
   context.first_sequence += batch.sequences();
   context.first_target += static_cast<int64_t>(batch.target_rows.size());

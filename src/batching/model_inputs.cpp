@@ -37,6 +37,24 @@ void TokenTypeIds::assign(data::Example& example, std::vector<int64_t> segments)
   }
 }
 
+std::optional<data::SentenceLimits> sentence_limits(const models::ModelOptions& model,
+                                                    int64_t length) {
+  if (!model.document) {
+    return std::nullopt;
+  }
+  return data::SentenceLimits{.sentences = model.document->sentences,
+                              .sentence_length = model.document->sentence_length,
+                              .length = length};
+}
+
+void reject_documents(const models::ModelOptions& model, const std::string& action) {
+  if (model.document) {
+    throw UserError(str_cat(action,
+                            ": is not possible with a model that reads documents sentence "
+                            "by sentence (model.document)"));
+  }
+}
+
 data::ImageSettings image_settings(const models::ModelOptions& model,
                                    const data::ImageOptions& options,
                                    const data::Tokenizer& pixels) {

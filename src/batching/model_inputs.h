@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/images/image_dataset.h"
 #include "data/images/image_options.h"
 #include "data/tokenizer.h"
@@ -33,6 +34,15 @@ class TokenTypeIds {
   bool has_segments_;
   std::optional<int64_t> language_;
 };
+
+/// How texts of at most `length` tokens are divided into sentences for the model; nullopt: they are
+/// not.
+std::optional<data::SentenceLimits> sentence_limits(const models::ModelOptions& model,
+                                                    int64_t length);
+
+/// Throws UserError for a model that reads documents sentence by sentence. `action`: what is not
+/// possible with it, for the message.
+void reject_documents(const models::ModelOptions& model, const std::string& action);
 
 /// The model's image settings, without training options. `pixels`: data/images/image_format.h.
 data::ImageSettings image_settings(const models::ModelOptions& model,

@@ -1,5 +1,6 @@
 #include "data/batch.h"
 
+#include <numeric>
 #include <stdexcept>
 
 namespace weft::data {
@@ -14,6 +15,22 @@ void Batch::add_patches(const Example& example) {
   }
   patch_width = example.patch_width;
   patches.insert(patches.end(), example.patches.begin(), example.patches.end());
+}
+
+void Batch::add_sentences(const Example& example) {
+  const auto& lengths = example.sentence_lengths;
+  if (sequences() > 0 && sentence_counts.empty() != lengths.empty()) {
+    throw std::invalid_argument("Batch::add: examples with and without sentences in one batch");
+  }
+  if (lengths.empty()) {
+    return;
+  }
+  if (std::accumulate(lengths.begin(), lengths.end(), int64_t{0}) !=
+      static_cast<int64_t>(example.ids.size())) {
+    throw std::invalid_argument("Batch::add: the sentences of an example are not all of its ids");
+  }
+  sentence_lengths.insert(sentence_lengths.end(), lengths.begin(), lengths.end());
+  sentence_counts.push_back(static_cast<int64_t>(lengths.size()));
 }
 
 void Batch::add(int64_t item, const Example& example) {
@@ -50,6 +67,7 @@ void Batch::add(int64_t item, const Example& example) {
     throw std::invalid_argument("Batch::add: examples with and without a stream in one batch");
   }
   add_patches(example);
+  add_sentences(example);
   const int64_t begin = tokens();
   items.push_back(item);
   ids.insert(ids.end(), example.ids.begin(), example.ids.end());

@@ -15,6 +15,7 @@ struct Example {
   int64_t patch_width = 0;                // values per patch, all channels
   std::vector<int64_t> token_type_ids;    // L, or empty if the model family has no segment ids
   std::vector<int64_t> positions;         // L, or empty: explicit position of each token
+  std::vector<int64_t> sentence_lengths;  // tokens of each sentence, or empty: not divided
   std::vector<int64_t> target_positions;  // M, ascending: positions in `ids` with a target
   std::vector<int64_t> targets;           // M, target ids at these positions
   int64_t prefix_length = 0;  // number of leading `ids` that a decoder attends to bidirectionally
@@ -32,15 +33,17 @@ struct Batch {
   std::vector<int64_t> source_offsets{0};  // B + 1, or {0} without encoder input
   std::vector<float> patches;              // (N, patch_width), or empty
   int64_t patch_width = 0;
-  std::vector<int64_t> token_type_ids;  // N, or empty
-  std::vector<int64_t> positions;       // N, or empty
-  std::vector<int64_t> offsets{0};      // B + 1, start of each sequence in ids (or in patches)
-  std::vector<int64_t> target_rows;     // M, rows of `ids` with a target
-  std::vector<int64_t> targets;         // M
-  std::vector<int64_t> prefix_lengths;  // B, one per example
-  std::vector<int64_t> streams;         // B, or empty if no example continues one
-  std::vector<int64_t> labels;          // B
-  std::vector<double> values;           // (B, T)
+  std::vector<int64_t> token_type_ids;    // N, or empty
+  std::vector<int64_t> positions;         // N, or empty
+  std::vector<int64_t> sentence_lengths;  // of all sentences in order, or empty
+  std::vector<int64_t> sentence_counts;   // B, sentences of each example, or empty
+  std::vector<int64_t> offsets{0};        // B + 1, start of each sequence in ids (or in patches)
+  std::vector<int64_t> target_rows;       // M, rows of `ids` with a target
+  std::vector<int64_t> targets;           // M
+  std::vector<int64_t> prefix_lengths;    // B, one per example
+  std::vector<int64_t> streams;           // B, or empty if no example continues one
+  std::vector<int64_t> labels;            // B
+  std::vector<double> values;             // (B, T)
 
   int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return offsets.back(); }
@@ -50,6 +53,7 @@ struct Batch {
 
  private:
   void add_patches(const Example& example);
+  void add_sentences(const Example& example);
 };
 
 }  // namespace weft::data

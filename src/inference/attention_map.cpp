@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/string_util.h"
+#include "batching/model_inputs.h"
 #include "data/datasets/sequence_template.h"
 #include "models/config/family.h"
 
@@ -36,6 +37,7 @@ void check_attention_layers(const models::Model& model, const std::vector<int64_
   if (layers.empty()) {
     return;
   }
+  batching::reject_documents(options, "--attention");
   if (models::find_module(model, "layers.0.attention") == nullptr) {
     throw UserError(
         str_cat("--attention: ", models::word_of(options.family), " has no attention heads"));

@@ -44,6 +44,7 @@ class TextEncoder {
         max_tokens_(std::min(options.length.value_or(model.length), model.length) -
                     tokenizer.num_special_tokens_to_add(false)),
         types_(model, language) {
+    batching::reject_documents(model, "embeddings");
     if (max_tokens_ < 1) {
       throw UserError(
           "the special tokens leave no space for text: the maximum length is too small");

@@ -12,6 +12,7 @@
 #include "batching/device_batch.h"
 #include "batching/model_inputs.h"
 #include "data/batch.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
@@ -30,10 +31,31 @@ struct EncodedRequest {
   bool was_truncated = false;
 };
 
+EncodedRequest encode_document(const PredictionRequest& request,
+                               const data::Tokenizer& tokenizer,
+                               const data::SentenceLimits& limits,
+                               const batching::TokenTypeIds& types) {
+  if (request.text_pair) {
+    throw UserError("text_pair: a model of documents reads one text");
+  }
+  std::vector<int32_t> ids;
+  EncodedRequest result;
+  result.was_truncated = data::SentenceEncoder(tokenizer, limits).encode(request.text, ids);
+  const auto sequence = tokenizer.sequence(ids);
+  result.example.ids.assign(sequence.ids.begin(), sequence.ids.end());
+  types.assign(result.example, {sequence.token_type_ids.begin(), sequence.token_type_ids.end()});
+  result.example.sentence_lengths =
+      data::sentence_lengths(result.example.ids, data::SequenceTemplate(tokenizer, false));
+  return result;
+}
+
 EncodedRequest encode_request(const PredictionRequest& request,
                               const data::Tokenizer& tokenizer,
                               const models::ModelOptions& model,
                               const batching::TokenTypeIds& types) {
+  if (const auto limits = batching::sentence_limits(model, models::text_length(model))) {
+    return encode_document(request, tokenizer, *limits, types);
+  }
   std::vector<int32_t> first;
   std::vector<int32_t> second;
   tokenizer.encode(request.text, first);

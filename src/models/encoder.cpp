@@ -5,9 +5,11 @@
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
+#include "models/document_parts.h"
 #include "models/generator.h"
 #include "models/stack_parts.h"
 #include "nn/attention/patterns/window_attention.h"
+#include "nn/document/sentence_layout.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling/pooling.h"
 
@@ -100,6 +102,12 @@ Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::Sta
         "projection", nn::Linear(nn::LinearOptions{embedding_width(options), options.dim}));
   }
   layers_ = register_module("layers", nn::Stack(stack));
+  if (options.document) {
+    if (layers_->has_span_nodes()) {
+      throw config::Error("model.document: is not possible with attention of type binary_tree");
+    }
+    document_ = register_module("document", make_document_encoder(options));
+  }
   register_head();
 }
 
@@ -145,7 +153,8 @@ void Encoder::register_head() {
   if (head.classifies_sequences || head.has_token_logits()) {
     classification_head_ = register_module("head", ClassificationHead(options_));
   }
-  const auto pooling = options_.uses_mean_pooling
+  const auto pooling = options_.document ? options_.document->pooling
+                       : options_.uses_mean_pooling
                            ? nn::default_component(nn::sequence_poolings(), "mean")
                            : options_.layer_types.pooling;
   if (head.classifies_sequences && pooling) {
@@ -173,6 +182,10 @@ at::Tensor Encoder::embedded(const TextInput& input, const nn::ForwardContext& c
 }
 
 at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& context) {
+  if (document_) {
+    const auto rows = embedded(input, nn::sentence_context(context));
+    return document_->token_states(*layers_, rows, context);
+  }
   return layers_->forward(embedded(input, context), context);
 }
 
@@ -183,6 +196,9 @@ kernels::Layout Encoder::hidden_layout(const kernels::Layout& tokens) const {
 at::Tensor Encoder::selected_hidden_states(const TextInput& input,
                                            const nn::ForwardContext& context,
                                            const nn::RowSelection& rows) {
+  if (document_) {
+    return rows.select(hidden(input, context));
+  }
   return layers_->forward_selected(embedded(input, context), context, rows);
 }
 
@@ -240,6 +256,10 @@ std::vector<WeightedLogits> Encoder::training_logits(const TextInput& input,
 at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardContext& context) {
   TORCH_CHECK(head_of(options_).classifies_sequences, architecture_of(options_),
               " does not classify sequences");
+  if (document_) {
+    const auto sentences = document_->sentence_states(hidden, context);  // (S, D)
+    return logits_of(pooling_->forward(sentences, nn::document_context(context)), context);
+  }
   const auto own = layers_->context_behind(context);
   return logits_of(
       pooling_ != nullptr ? pooling_->forward(hidden, own) : nn::first_tokens(hidden, own.layout),

@@ -6,6 +6,7 @@
 #include "models/early_exit.h"
 #include "models/heads.h"
 #include "models/model.h"
+#include "nn/document/document_encoder.h"
 #include "nn/embedding/embeddings.h"
 #include "nn/pooling/pooling.h"
 #include "nn/pooling/sequence_pooling.h"
@@ -67,6 +68,7 @@ class Encoder : public Model {
   nn::Embeddings embeddings_{nullptr};
   nn::Linear projection_{nullptr};  // for embeddings that are narrower than the stack
   nn::Stack layers_{nullptr};
+  std::shared_ptr<nn::DocumentEncoder> document_;    // null: texts are not divided
   std::shared_ptr<nn::SequencePooling> pooling_;     // null: as in the family
   nn::Pooler pooler_{nullptr};                       // only where the head reads it
   MlmHead mlm_head_{nullptr};                        // "head" that predicts tokens

@@ -37,6 +37,13 @@ struct DistanceTable {
   std::shared_ptr<const std::vector<int32_t>> rows;
 };
 
+/// Sentences of the sequences, in order, for models that read them separately; both empty: each
+/// sequence is one sentence.
+struct Sentences {
+  std::vector<int64_t> lengths = {};  // tokens of each sentence
+  std::vector<int64_t> counts = {};   // sentences of each sequence
+};
+
 /// State shared by all modules in one forward pass.
 struct ForwardContext {
   kernels::Layout layout;
@@ -55,6 +62,8 @@ struct ForwardContext {
   /// the rows are a selection of tokens, of which the lengths are not known.
   std::optional<std::vector<int64_t>> earlier_lengths = std::vector<int64_t>();
   std::vector<int64_t> earlier_source_lengths = {};
+  Sentences sentences = {};
+  Sentences earlier_sentences = {};  // of the sequences of the step in earlier micro-batches
   bool recomputes_layers = false;  // layers keep only their input for the backward pass
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   /// For blocks with cross attention or pooled queries.

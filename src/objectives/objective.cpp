@@ -53,6 +53,12 @@ data::Example sample_text(const models::ModelOptions& model, int64_t length) {
     example.ids[static_cast<std::size_t>((length - 1) / 2)] = model.eos_id;
     example.ids.back() = model.eos_id;
   }
+  if (model.document) {
+    const auto longest = model.document->sentence_length;
+    for (int64_t begin = 0; begin < length; begin += longest) {
+      example.sentence_lengths.push_back(std::min(longest, length - begin));
+    }
+  }
   return example;
 }
 

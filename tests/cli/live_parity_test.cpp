@@ -27,6 +27,14 @@ TEST(LiveParity, DecodingGivesWhatTransformersGives) {
   EXPECT_EQ(done.status, 0) << done.out << done.err;
 }
 
+TEST(LiveParity, DocumentsAreTwoEncodersOfTransformers) {
+  if (const auto why = missing_for_parity(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const auto done = run_parity("documents.py");
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+}
+
 TEST(LiveParity, ReportsShowWhatOtherLibrariesCompute) {
   if (const auto why = missing_for_parity(); !why.empty()) {
     GTEST_SKIP() << why;

@@ -135,8 +135,8 @@ TEST(LayerPruning, RefusesWhatIsNotPossible) {
   EXPECT_EQ(message({1, 1}), "layers: found 1, expected increasing numbers from 0 to 2");
   options.layer_types.sharing = LayerSharing{.distinct = 1};
   EXPECT_EQ(message({1}),
-            "BertForMaskedLM: its layers cannot be pruned, because they have different types, "
-            "share their parameters or have early exits");
+            "BertForMaskedLM: its layers cannot be pruned, because they have different types, read "
+            "documents, share their parameters or have early exits");
 }
 
 }  // namespace

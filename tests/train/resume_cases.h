@@ -35,6 +35,13 @@ inline const std::string kTinyElectra =
     "model={type: electra, dim: 16, embedding_size: 8, layers: 2, attention: {heads: 2}, "
     "position: {length: 32}, feed_forward: {width: 32}}";
 
+/// A tiny model of documents, with these keys.
+inline std::string document_model(const std::string& keys) {
+  return "model={type: bert, dim: 16, layers: 2, dropout: 0.1, attention: {heads: 2}, position: "
+         "{length: 16}, document: {" +
+         keys + ", layers: 1, sentences: 4, sentence_length: 16}}";
+}
+
 inline const std::vector<ResumeCase> kResumeCases = {
     {"mlm", "{type: mlm}", "train", ".txt"},
     {"mlm bf16", "{type: mlm}", "train", ".txt", {"train.precision=bf16"}},
@@ -69,6 +76,18 @@ inline const std::vector<ResumeCase> kResumeCases = {
      {"train.precision=bf16", "train.micro_batch_tokens=40"}},
     {"classify", "{type: classify}", "train", ".tsv", {"train.evaluate_every=4 steps"}},
     {"classify bf16", "{type: classify}", "train", ".tsv", {"train.precision=bf16"}},
+    {"documents",
+     "{type: classify}",
+     "documents",
+     ".tsv",
+     {document_model("type: hibert"), "train.micro_batch_tokens=40",
+      "train.evaluate_every=4 steps"}},
+    {"documents bf16",
+     "{type: classify}",
+     "documents",
+     ".tsv",
+     {document_model("type: hi_transformer, stacks: 1"), "train.precision=bf16",
+      "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
     {"R-Drop", "{type: classify, r_drop: 1.0}", "train", ".tsv", {"model.dropout=0.1"}},
     {"R-Drop bf16",
      "{type: classify, r_drop: 1.0}",
@@ -537,6 +556,7 @@ inline void write_case_files(const SmallRun& small) {
   std::string numbers = "text\tlabel\n";
   std::string tags;
   std::string pairs = "source\ttarget\n";
+  std::string documents = "text\tlabel\n";
   for (int i = 0; i < 64; ++i) {
     const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
     const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
@@ -544,11 +564,15 @@ inline void write_case_files(const SmallRun& small) {
                "\t" + std::to_string(0.1 * (i % 5)) + "\n";
     pairs += "the " + color + " " + animal + " sees a hill\tein " + animal + " sieht " +
              std::string(i % 5 + 1, 'x') + " " + color + "\n";
+    documents += "The " + color + " " + animal + " sees a hill. ";
+    documents += i % 3 == 1 ? "Some rain! " : "";
+    documents += "A " + animal + std::string(i % 5 + 1, 'x') + " runs.\t" + color + "\n";
     tags += "the O\n" + color + " B-X\n" + animal + " I-X\nsees O\n" +
             (i % 4 == 0 ? "some O\n" : "") + "rain B-Y\n\n";
   }
   small.folder().write("numbers.tsv", numbers);
   small.folder().write("tags.conll", tags);
+  small.folder().write("documents.tsv", documents);
   small.folder().write("pairs.tsv", pairs);
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "batching/model_inputs.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "models/directory.h"
@@ -73,6 +74,7 @@ int run_forward(std::vector<std::string> arguments) {
   }
   const auto directory = models::model_directory(given.positional().front());
   const auto options = models::read_model_config(directory);
+  batching::reject_documents(options, "forward");
   const ForwardInputs inputs(given.get("input"), options);
   const auto loaded = models::load_model(directory, options, 0);
   const at::AutoGradMode mode(given.has("gradients"));

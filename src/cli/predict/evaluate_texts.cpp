@@ -106,7 +106,7 @@ std::vector<std::string> written(const Arguments& arguments,
     log::warning(
         str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
                 " texts (or their sources) were truncated at the model's maximum length of ",
-                done.model->options().length, " tokens"));
+                models::text_length(done.model->options()), " tokens"));
   }
   return texts;
 }

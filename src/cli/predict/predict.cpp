@@ -92,7 +92,7 @@ class TextPredictor : public RowPredictor {
     if (truncated > 0) {
       log::warning(str_cat("[predict] ", with_commas(truncated),
                            " texts were truncated to the model's maximum of ",
-                           model_.options().length, " tokens"));
+                           models::text_length(model_.options()), " tokens"));
     }
     if (without_mask > 0) {
       const auto mask = tokenizer_.special_token_ids().mask;

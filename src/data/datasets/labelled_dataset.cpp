@@ -77,6 +77,9 @@ class TableDataset : public LabelledDataset {
     } else if (settings_.has_token_type_ids) {
       result.token_type_ids = template_->token_type_ids(part.first.size(entry.index), second);
     }
+    if (settings_.sentences) {
+      result.sentence_lengths = sentence_lengths(result.ids, *template_);
+    }
     add_target(part, entry.index, result);
     return result;
   }
@@ -119,6 +122,12 @@ class TableDataset : public LabelledDataset {
   std::vector<std::string> remarks() const override;
 
  private:
+  std::string shown_limit() const {
+    const auto& limits = settings_.sentences;
+    return limits ? str_cat(limits->sentences, " sentences of ", limits->sentence_length,
+                            " tokens, ", settings_.length, " in all,")
+                  : str_cat(settings_.length, " tokens");
+  }
   int64_t row_of(const Mixture::Entry& entry) const {
     return parts_[entry.part].kept[static_cast<std::size_t>(entry.index)];
   }
@@ -254,9 +263,9 @@ std::vector<std::string> TableDataset::remarks() const {
                settings_.label_format.is_multi_label ? "rows have no class"
                                                      : "rows without a label were dropped");
     add_remark(remarks, part.name, part.truncated,
-               str_cat("texts longer than ", settings_.length, " tokens were truncated"));
+               str_cat("texts longer than ", shown_limit(), " were truncated"));
     add_remark(remarks, part.name, part.dropped,
-               str_cat("texts longer than ", settings_.length, " tokens were dropped"));
+               str_cat("texts longer than ", shown_limit(), " were dropped"));
   }
   return remarks;
 }

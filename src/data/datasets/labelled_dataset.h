@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/data_options.h"
 #include "data/dataset.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/label_form.h"
 #include "data/tokenizer.h"
 
@@ -21,6 +23,8 @@ struct LabelledSettings {
   bool may_replace_labels = false;       // by the classes of the data if these are not all known
   /// Language names in id order, for models with language ids: these are the token types.
   std::vector<std::string> languages = {};
+  /// For models that read documents sentence by sentence; `length` is that of a document.
+  std::optional<SentenceLimits> sentences = {};
 };
 
 /// Texts, or pairs of texts, each with a class, any number of classes, or numbers.

@@ -63,7 +63,9 @@ void RaggedIds::read(int64_t text, std::vector<int64_t>& out) const {
   out.insert(out.end(), ids.begin() + offsets[i], ids.begin() + offsets[i + 1]);
 }
 
-RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer) {
+RaggedIds tokenize(const TextList& texts,
+                   const Tokenizer& tokenizer,
+                   const SentenceEncoder* sentences) {
   const int64_t blocks = (texts.size() + kLabelledRowsAtOnce - 1) / kLabelledRowsAtOnce;
   std::vector<RaggedIds> parts(static_cast<std::size_t>(blocks));
   parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
@@ -71,7 +73,11 @@ RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer) {
       RaggedIds& part = parts[static_cast<std::size_t>(block)];
       const int64_t last = std::min((block + 1) * kLabelledRowsAtOnce, texts.size());
       for (int64_t row = block * kLabelledRowsAtOnce; row < last; ++row) {
-        tokenizer.encode(texts.at(row), part.ids);
+        if (sentences == nullptr) {
+          tokenizer.encode(texts.at(row), part.ids);
+        } else {
+          part.shortened.push_back(sentences->encode(texts.at(row), part.ids) ? 1 : 0);
+        }
         part.offsets.push_back(static_cast<int64_t>(part.ids.size()));
       }
     }
@@ -80,6 +86,7 @@ RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer) {
   for (const RaggedIds& part : parts) {
     const auto base = static_cast<int64_t>(all.ids.size());
     all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
+    all.shortened.insert(all.shortened.end(), part.shortened.begin(), part.shortened.end());
     for (std::size_t i = 1; i < part.offsets.size(); ++i) {
       all.offsets.push_back(base + part.offsets[i]);
     }
@@ -95,7 +102,14 @@ void tokenize_and_truncate(LabelledPart& part,
                            const Labels& labels,
                            const Tokenizer& tokenizer) {
   const bool is_pair = part.rows.is_pair;
-  const RaggedIds first = tokenize(part.rows.first, tokenizer);
+  std::optional<SentenceEncoder> sentences;
+  if (settings.sentences) {
+    if (is_pair) {
+      throw Error(str_cat(part.name, ": model.document reads one text per row, found two"));
+    }
+    sentences.emplace(tokenizer, *settings.sentences);
+  }
+  const RaggedIds first = tokenize(part.rows.first, tokenizer, sentences ? &*sentences : nullptr);
   const RaggedIds second = tokenize(part.rows.second, tokenizer);
   const auto row_begin = [](const RaggedIds& list, int64_t row) {
     return list.ids.data() + list.offsets[static_cast<std::size_t>(row)];
@@ -111,7 +125,8 @@ void tokenize_and_truncate(LabelledPart& part,
     }
     const int64_t a = first.size(row);
     const int64_t b = is_pair ? second.size(row) : 0;
-    const bool is_long = a + b > max_tokens;
+    const bool is_long =
+        a + b > max_tokens || (sentences && first.shortened[static_cast<std::size_t>(row)] != 0);
     if (is_long && settings.truncation == Truncation::kDrop) {
       ++part.dropped;
       continue;

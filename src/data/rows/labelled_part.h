@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/datasets/labelled_dataset.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/labels.h"
 #include "data/rows/labelled_rows.h"
 #include "data/tokenizer.h"
@@ -16,6 +17,7 @@ namespace weft::data {
 struct RaggedIds {
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets{0};
+  std::vector<uint8_t> shortened = {};  // 1 for texts of which `tokenize` has left something out
 
   int64_t size(int64_t text) const;
   void add(const int32_t* begin, int64_t count);
@@ -23,8 +25,10 @@ struct RaggedIds {
   void read(int64_t text, std::vector<int64_t>& ids) const;
 };
 
-/// Tokenises on all cores.
-RaggedIds tokenize(const TextList& texts, const Tokenizer& tokenizer);
+/// Tokenises on all cores. `sentences`: null for texts that are not divided.
+RaggedIds tokenize(const TextList& texts,
+                   const Tokenizer& tokenizer,
+                   const SentenceEncoder* sentences = nullptr);
 
 /// One data item: its rows, tokenised and truncated. `first`, `second`, `kept` and `classes` have
 /// one entry per kept row; `values` has `width` entries per row.

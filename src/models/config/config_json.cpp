@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/string_util.h"
+#include "models/config/document_keys.h"
 #include "models/config/early_exit_keys.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
@@ -106,6 +107,7 @@ ModelOptions options_from_json(const Json& json, const std::string& place) {
       const JsonFields own(fields.at(kLayerTypes), place + ": " + kLayerTypes);
       own.read(kTies, options.tie_word_embeddings);
     }
+    read_document(fields.at(kLayerTypes), place + ": " + kLayerTypes, options);
   }
   if (const auto error = tie_error(options.layer_types, options.tie_word_embeddings);
       !error.empty()) {
@@ -122,12 +124,13 @@ Json json_from_options(const ModelOptions& options, formats::DType dtype) {
   Json json;
   json["architectures"] = Json::array({architecture_of(options)});
   json["model_type"] = hf_names_of(options).model_type;
-  if (!options.layer_types.empty()) {
+  if (has_own_parts(options)) {
     json[kBaseModelType] = std::exchange(json["model_type"], kOwnModelType);
     write_layer_types(json[kLayerTypes], options.layer_types);
     if (options.layer_types.embedding) {
       json[kLayerTypes][kTies] = options.tie_word_embeddings;
     }
+    write_document(json[kLayerTypes], options);
   }
   json["dtype"] = torch_name(dtype);
   options.family->write_json(json, options);

@@ -94,7 +94,7 @@ std::string architecture_of(const ModelOptions& options) {
 }
 
 bool is_known_to_transformers(const ModelOptions& options) {
-  return options.layer_types.empty() && !hf_names_of(options).model_type.starts_with("weft-");
+  return !has_own_parts(options) && !hf_names_of(options).model_type.starts_with("weft-");
 }
 
 bool generates(const ModelOptions& options) { return head_of(options).generates; }

@@ -182,6 +182,15 @@ int64_t position_limit(const ModelOptions& options) {
   return has_limit ? options.length : 0;
 }
 
+int64_t text_length(const ModelOptions& options) {
+  const auto& document = options.document;
+  return document ? document->sentences * document->sentence_length : options.length;
+}
+
+bool has_own_parts(const ModelOptions& options) {
+  return !options.layer_types.empty() || options.document;
+}
+
 ModelOptions read_model_options(Section& section, const ModelOptions* base) {
   auto options = starting_point(section, base);
   if (section.is_documenting()) {

@@ -8,6 +8,7 @@
 
 #include "config/section.h"
 #include "kernels/activation.h"
+#include "models/config/document_options.h"
 #include "models/config/elmo_options.h"
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
@@ -103,6 +104,7 @@ struct ModelOptions {
 
   nn::StochasticDepth stochastic_depth;
   std::optional<EarlyExitOptions> early_exit = {};  // of encoders that classify sequences
+  std::optional<DocumentOptions> document = {};     // of encoders that read sentences separately
 
   LayerTypes layer_types;            // types of layer parts other than the family's
   DecoderOptions decoder;            // encoder-decoders
@@ -168,6 +170,12 @@ std::vector<nn::PositionChoice> position_choices(const ModelOptions& options);
 
 /// Maximum sequence length; 0: none, `length` is only that of training.
 int64_t position_limit(const ModelOptions& options);
+
+/// Maximum tokens of a text: `length`, or for documents that of all their sentences.
+int64_t text_length(const ModelOptions& options);
+
+/// Whether no family of transformers has such parts: the model is saved with `model_type` weft.
+bool has_own_parts(const ModelOptions& options);
 
 /// Reads `model:`. `base`: the init_from model, which the section may change only where the weights
 /// allow it (dropouts). Throws config::Error.

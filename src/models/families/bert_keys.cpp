@@ -1,4 +1,5 @@
 #include "base/string_util.h"
+#include "models/config/document_keys.h"
 #include "models/config/early_exit_keys.h"
 #include "models/config/family.h"
 #include "models/config/shared_model_keys.h"
@@ -54,6 +55,7 @@ void read_keys(Section& section,
   read_shared_model_keys(section, options, base, keys);
   read_embedding_sizes(section, options, base);
   read_early_exit(section, options);
+  read_document(section, options, base);
   if (has_rate) {
     options.sequence_dropout = options.dropout;
     options.span_dropout = options.dropout;

@@ -18,10 +18,11 @@ int64_t StoredTensor::elements() const {
 
 namespace {
 
-/// Pooling, output layers and early exits belong to a head, which a model that starts from one with
-/// another head does not find.
+/// Pooling, document encoders, output layers and early exits belong to a head, which a model that
+/// starts from one with another head does not find.
 bool is_of_head(const std::string& parameter) {
   return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.") ||
+         parameter.starts_with("document.") ||
          parameter.starts_with("early_exits.");
 }
 
@@ -47,7 +48,7 @@ void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
   const auto kept = stored_elements(tensors);
   for (auto& tensor : tensors_by_name(*model, is_of_head)) {
     if (!kept.contains(tensor.parameter)) {
-      tensor.is_separate = options.layer_types.empty();
+      tensor.is_separate = !has_own_parts(options);
       tensors.push_back(std::move(tensor));
     }
   }
@@ -57,7 +58,7 @@ void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
 
 std::vector<StoredTensor> weight_map(const ModelOptions& options) {
   auto tensors = options.family->tensors(options);
-  if (!options.layer_types.empty() || options.early_exit) {
+  if (has_own_parts(options) || options.early_exit) {
     replace_own_tensors(tensors, options);
   }
   return tensors;

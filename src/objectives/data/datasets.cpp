@@ -27,10 +27,12 @@ void check_pairs(const DatasetInputs& inputs, const data::LabelledDataset& texts
 }  // namespace
 
 int64_t DatasetInputs::length() const {
-  const int64_t length = data.length.value_or(model.length);
-  if (length > model.length) {
-    throw config::Error(str_cat("data.length: ", length, " is more than the maximum of ",
-                                model.length, " positions of the model"));
+  const auto limit = models::text_length(model);
+  const int64_t length = data.length.value_or(limit);
+  if (length > limit) {
+    throw config::Error(
+        str_cat("data.length: ", length, " is more than the maximum of ", limit,
+                model.document ? " tokens of a document's sentences" : " positions of the model"));
   }
   return length;
 }
@@ -98,7 +100,8 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
       .has_token_type_ids = models::uses_token_type_ids(inputs.model),
       .label_format = label_format,
       .labels = {},
-      .languages = batching::languages_of(inputs.model)};
+      .languages = batching::languages_of(inputs.model),
+      .sentences = batching::sentence_limits(inputs.model, inputs.length())};
   if (label_format.is_regression == inputs.model.is_regression) {
     settings.labels = inputs.model.labels;
   }

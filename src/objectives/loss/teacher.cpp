@@ -63,6 +63,9 @@ models::Model& Teacher::model_for(const models::Model& student) const {
 
 ModelOptions Teacher::options_for(const ModelOptions& student) const {
   auto options = read_teacher_options(path_, student.head);
+  if (options.document) {
+    reject(path_, "reads documents sentence by sentence, which a student does not");
+  }
   if (models::reads_images(student)) {
     check_images(path_, options, student);
   } else if (options.vocabulary != student.vocabulary) {

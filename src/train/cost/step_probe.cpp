@@ -74,7 +74,7 @@ int64_t StepProbe::forward_flops() {
   const at::NoGradGuard no_grad;
   const auto batch = batch_of(1);
   auto context = train_step_.context_of(0);
-  context.layout = batching::context_of(batch, at::kCPU).layout;
+  batching::set_sequences(batch, at::kCPU, context);
   const kernels::FlopCounter counter;
   objective_->losses(model_, batch, context);
   return counter.flops();

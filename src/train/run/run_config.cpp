@@ -155,6 +155,9 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
   if (config.model.early_exit && !config.objective->traits(config.model).trains_all_classifiers) {
     root.report("model.early_exit", "is only possible with objective.type: classify or regress");
   }
+  if (config.model.document && !config.objective->traits(config.model).is_sequence_level) {
+    root.report("model.document", "is only possible with objective.type: classify or regress");
+  }
   if (config.model.early_exit && config.train.lora) {
     root.report("model.early_exit", "is not possible with train.lora");
   }

@@ -66,7 +66,7 @@ bool has_finite_loss(const objectives::Objective& objective,
                      models::Model& model,
                      const data::Batch& batch,
                      nn::ForwardContext context) {
-  context.layout = batching::context_of(batch, model.device()).layout;
+  batching::set_sequences(batch, model.device(), context);
   double sum = 0;
   for (const auto& loss : objective.losses(model, batch, context)) {
     sum += loss.sum().item<double>();

@@ -244,7 +244,7 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
                                               const StepTotals& totals,
                                               nn::ForwardContext context) {
   nn::AuxiliaryLosses auxiliary_losses;
-  context.layout = batching::context_of(batch, options_.device).layout;
+  batching::set_sequences(batch, options_.device, context);
   context.auxiliary_losses = &auxiliary_losses;
   context.carried_state = &carried_state_;
   context.streams = batch.streams;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "data/datasets/sequence_template.h"
+#include "data/tokenizer.h"
+
+namespace weft::data {
+
+/// Limits of the texts of a model that reads them sentence by sentence.
+struct SentenceLimits {
+  int64_t sentences = 30;        // maximum of a text
+  int64_t sentence_length = 50;  // maximum tokens of one, special tokens included
+  int64_t length = 1500;         // maximum tokens of a text, all special tokens included
+};
+
+/// Tokenises texts whose sentences each have the special tokens of the tokenizer's template. A
+/// sentence ends as in visit_sentences with SentenceBoundary::kPunctuation, so also with its line.
+class SentenceEncoder {
+ public:
+  /// Throws Error if the template adds no token behind a text, or leaves no space for text.
+  SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimits& limits);
+
+  /// Appends the ids, without the special tokens in front of the first sentence and behind the
+  /// last, which Tokenizer::sequence adds. Longer sentences are truncated; of more sentences than
+  /// the limits allow the first ones remain. Returns whether something was left out.
+  bool encode(std::string_view text, std::vector<int32_t>& ids) const;
+
+ private:
+  const Tokenizer& tokenizer_;
+  SentenceLimits limits_;
+  SequenceTemplate template_;
+};
+
+/// Tokens of each sentence of a whole sequence: one ends behind each last token of the template.
+std::vector<int64_t> sentence_lengths(const std::vector<int64_t>& ids,
+                                      const SequenceTemplate& around);
+
+}  // namespace weft::data
