@@ -165,6 +165,10 @@ void Encoder::register_head() {
     if (layers_->has_span_nodes()) {
       throw config::Error("model.early_exit: is not possible with attention of type binary_tree");
     }
+    if (layers_->has_memory()) {
+      throw config::Error(
+          "model.early_exit: is not possible with sub-layers that read memory slots");
+    }
     if (!layers_->has_one_width()) {
       throw config::Error("model.early_exit: is not possible with layers of different widths");
     }

@@ -7,6 +7,9 @@ BlockContext::BlockContext(const ForwardContext& context) : context_(context) {
     encoder_states_ = *context.encoder_states;
     tensors_.push_back(encoder_states_->states);
   }
+  if (context.memory_slots.defined()) {
+    tensors_.push_back(context.memory_slots);
+  }
   if (context.distance_bias.defined()) {
     tensors_.push_back(context.distance_bias);
   }
@@ -23,6 +26,9 @@ ForwardContext BlockContext::with(const at::Tensor* tensors, AuxiliaryLosses& lo
   if (encoder_states_) {
     encoder_states_->states = *tensors++;
     result.encoder_states = &*encoder_states_;
+  }
+  if (result.memory_slots.defined()) {
+    result.memory_slots = *tensors++;
   }
   if (result.distance_bias.defined()) {
     result.distance_bias = *tensors++;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <ATen/Functions.h>
+
 #include "kernels/to_device.h"
 
 namespace weft::nn {
@@ -18,6 +20,27 @@ std::vector<int64_t> selected_values(const std::vector<int64_t>& values,
     result.push_back(values[static_cast<std::size_t>(row)]);
   }
   return result;
+}
+
+/// `all` (B, ...) with these rows; undefined: zero elsewhere.
+at::Tensor with_rows(const at::Tensor& all,
+                     const std::vector<int64_t>& rows,
+                     const at::Tensor& values,
+                     int64_t sequences) {
+  auto shape = values.sizes().vec();
+  shape.front() = sequences;
+  return (all.defined() ? all : at::zeros(shape, values.options()))
+      .index_copy(0, kernels::to_device(rows, values.device()), values);
+}
+
+/// (B, capacity, ...) with room for as many tokens.
+at::Tensor of_capacity(const at::Tensor& tokens, int64_t capacity) {
+  if (!tokens.defined() || tokens.size(1) == capacity) {
+    return tokens;
+  }
+  auto shape = tokens.sizes().vec();
+  shape[1] = capacity - tokens.size(1);
+  return at::cat({tokens, at::zeros(shape, tokens.options())}, 1);
 }
 
 }  // namespace
@@ -42,6 +65,38 @@ kernels::Layout DecodingState::begin_step(const std::vector<int64_t>& counts,
   return kernels::Layout::continuing(std::move(offsets), previous_lengths_, device);
 }
 
+DecodingState& DecodingState::segment_state() {
+  if (segment_state_.empty()) {
+    segment_state_.emplace_back(sequences());
+  }
+  return segment_state_.front();
+}
+
+void DecodingState::replace(const std::vector<int64_t>& sequences, const DecodingState& other) {
+  TORCH_CHECK(std::ssize(sequences) == other.sequences(), "replaces ", sequences.size(),
+              " sequences by ", other.sequences());
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    const auto b = static_cast<std::size_t>(sequences[i]);
+    lengths_.at(b) = other.lengths_[i];
+    previous_lengths_.at(b) = other.previous_lengths_[i];
+  }
+  for (const auto& [key, tensor] : other.sequence_tensors_) {
+    if (tensor.defined()) {
+      auto& own = sequence_tensors_[key];
+      own = with_rows(own, sequences, tensor, this->sequences());
+    }
+  }
+  for (const auto& [key, tensor] : other.token_tensors_) {
+    if (!tensor.defined()) {
+      continue;
+    }
+    auto& own = token_tensors_[key];
+    const auto capacity = own.defined() ? std::max(own.size(1), tensor.size(1)) : tensor.size(1);
+    own = with_rows(of_capacity(own, capacity), sequences, of_capacity(tensor, capacity),
+                    this->sequences());
+  }
+}
+
 void DecodingState::reorder(const std::vector<int64_t>& rows) {
   std::vector<int64_t> same(lengths_.size());
   std::iota(same.begin(), same.end(), 0);
@@ -50,6 +105,11 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   }
   lengths_ = selected_values(lengths_, rows);
   previous_lengths_ = selected_values(previous_lengths_, rows);
+  for (auto* const segments : {&segment_state_, &mark_.segment_state}) {
+    for (auto& segment : *segments) {
+      segment.reorder(rows);
+    }
+  }
   source_indices_ = selected_values(source_indices_, rows);
   const auto reordered = [&](const at::Tensor& x) {
     return x.index_select(0, kernels::to_device(rows, x.device()));
@@ -74,7 +134,7 @@ void DecodingState::reorder(const std::vector<int64_t>& rows) {
   }
 }
 
-void DecodingState::mark() { mark_ = {lengths_, sequence_tensors_}; }
+void DecodingState::mark() { mark_ = {lengths_, sequence_tensors_, segment_state_}; }
 
 void DecodingState::truncate(const std::vector<int64_t>& lengths) {
   if (lengths == lengths_) {
@@ -90,8 +150,13 @@ void DecodingState::truncate(const std::vector<int64_t>& lengths) {
   }
   const bool has_sequence_tensors = std::ranges::any_of(
       sequence_tensors_, [](const auto& kept) { return kept.second.defined(); });
-  lengths_ = has_sequence_tensors ? mark_.lengths : lengths;
-  sequence_tensors_ = has_sequence_tensors ? mark_.sequence_tensors : sequence_tensors_;
+  if (!has_sequence_tensors) {
+    lengths_ = lengths;
+    return;
+  }
+  lengths_ = mark_.lengths;
+  sequence_tensors_ = mark_.sequence_tensors;
+  segment_state_ = mark_.segment_state;
 }
 
 }  // namespace weft::nn

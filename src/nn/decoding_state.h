@@ -48,6 +48,14 @@ class DecodingState {
   /// all tokens after the mark are forgotten: lengths() says how many are left. Throws c10::Error.
   void truncate(const std::vector<int64_t>& lengths);
 
+  /// Replaces what is kept of these sequences, except of the encoder states, by what `other` keeps
+  /// of its sequences, as many.
+  void replace(const std::vector<int64_t>& sequences, const DecodingState& other);
+
+  /// What the layers keep of the current segment of each sequence, in stacks that read segments one
+  /// after another; this state then has that of the stack alone. reorder() reorders both.
+  DecodingState& segment_state();
+
   /// What a layer keeps of each sequence, (B, ...), under a name of its own: undefined until it is
   /// assigned, never changed in place. reorder() selects its rows.
   at::Tensor& sequence_tensor(int64_t layer, const std::string& name) {
@@ -71,6 +79,7 @@ class DecodingState {
   struct Mark {
     std::vector<int64_t> lengths = {};
     std::map<Key, at::Tensor> sequence_tensors = {};
+    std::vector<DecodingState> segment_state = {};
   };
 
   std::vector<int64_t> lengths_;
@@ -80,6 +89,7 @@ class DecodingState {
   std::map<Key, at::Tensor> token_tensors_;
   std::map<Key, at::Tensor> source_tensors_;
   Mark mark_;
+  std::vector<DecodingState> segment_state_;  // none or one
 };
 
 }  // namespace weft::nn

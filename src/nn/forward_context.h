@@ -75,6 +75,9 @@ struct ForwardContext {
   AuxiliaryLosses* auxiliary_losses = nullptr;  // receives losses of layers, if set
   CarriedState* carried_state = nullptr;        // continues from step to step, if set
   std::vector<int64_t> streams = {};            // stream of each sequence; empty: none continues
+  /// What each sequence remembers of its earlier segments, (B, k, D), for sub-layers that read it;
+  /// set by the stack.
+  at::Tensor memory_slots = {};
   /// Tokens at the start of each sequence that all of its tokens see, even with causal attention
   /// (prefix LM, arXiv:1910.10683, section 3.2.1); empty: none.
   std::vector<int64_t> prefix_lengths = {};

@@ -24,23 +24,11 @@ at::Tensor recompute_block(const Block& block,
   const auto own = std::make_shared<BlockContext>(context);
   std::vector<at::Tensor> inputs{x};
   inputs.insert(inputs.end(), own->tensors().begin(), own->tensors().end());
-  // Auxiliary losses are outputs too: only so do they get a gradient.
-  const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
-  const auto outputs = recompute(inputs, block, [=](const std::vector<at::Tensor>& again) {
-    AuxiliaryLosses collected;
-    std::vector<at::Tensor> result{run(again[0], own->with(again.data() + 1, collected))};
-    *losses = collected.all();
-    for (auto& loss : *losses) {
-      result.push_back(std::exchange(loss.sum, {}));
-    }
-    return result;
-  });
-  for (std::size_t i = 0; i < losses->size(); ++i) {
-    auto loss = (*losses)[i];
-    loss.sum = outputs[i + 1];
-    context.auxiliary_losses->add(std::move(loss));
-  }
-  return outputs[0];
+  return recompute_with_losses(
+      inputs, block, context.auxiliary_losses,
+      [=](const std::vector<at::Tensor>& again, AuxiliaryLosses& losses) {
+        return std::vector{run(again[0], own->with(again.data() + 1, losses))};
+      })[0];
 }
 
 /// No recomputation while attention is recorded, so that each block runs once.
@@ -62,6 +50,31 @@ at::Tensor run_block(const Block& block,
 }
 
 }  // namespace
+
+std::vector<at::Tensor> recompute_with_losses(const std::vector<at::Tensor>& inputs,
+                                              const torch::nn::Module& module,
+                                              AuxiliaryLosses* receiver,
+                                              const FunctionWithLosses& work) {
+  // Auxiliary losses are outputs too: only so do they get a gradient.
+  const auto losses = std::make_shared<std::vector<AuxiliaryLoss>>();
+  auto outputs = recompute(inputs, module, [=](const std::vector<at::Tensor>& again) {
+    AuxiliaryLosses collected;
+    auto result = work(again, collected);
+    *losses = collected.all();
+    for (auto& loss : *losses) {
+      result.push_back(std::exchange(loss.sum, {}));
+    }
+    return result;
+  });
+  const auto results = outputs.size() - losses->size();
+  for (std::size_t i = 0; i < losses->size(); ++i) {
+    auto loss = (*losses)[i];
+    loss.sum = outputs[results + i];
+    receiver->add(std::move(loss));
+  }
+  outputs.resize(results);
+  return outputs;
+}
 
 at::Tensor run_reversible_layer(const std::shared_ptr<Block>& block,
                                 const at::Tensor& streams,

@@ -14,6 +14,7 @@
 #include "config/section.h"
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
+#include "nn/attention/memory/slot_memory.h"
 #include "nn/attention/tree/span_nodes.h"
 #include "nn/block_hook.h"
 #include "nn/layer_run.h"
@@ -100,6 +101,17 @@ StackImpl::StackImpl(const StackOptions& options)
                                 : options.step_embedding ? "step_embedding"
                                                          : "mix",
                                 ": is not possible with layers of different widths"));
+  }
+  memory_ = slot_memory_of(blocks_);
+  if (memory_ != nullptr) {
+    if (options.mix || has_span_nodes_ || shortens_sequences_) {
+      throw config::Error(str_cat(options.mix ? "model.mix: is"
+                                  : has_span_nodes_
+                                      ? "model.attention: binary_tree is"
+                                      : "model.block: sub-layers that shorten texts are",
+                                  " not possible with sub-layers that read memory slots"));
+    }
+    register_module("memory", memory_);
   }
   for (const auto& position : options.positions) {
     if (position->bias != nullptr) {
@@ -262,6 +274,14 @@ at::Tensor StackImpl::forward_mix(const at::Tensor& x,
 }
 
 at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& context) {
+  if (memory_ != nullptr) {
+    return run_by_segments(
+        *memory_, *this,
+        [this](const at::Tensor& rows, const ForwardContext& own) {
+          return forward_rows(rows, own);
+        },
+        x, context);
+  }
   if (!has_span_nodes_) {
     return forward_rows(x, context);
   }
@@ -282,7 +302,8 @@ at::Tensor StackImpl::forward_rows(const at::Tensor& x, const ForwardContext& gi
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
                                        const ForwardContext& given,
                                        const RowSelection& selection) {
-  if (blocks_.empty() || halting_ || has_span_nodes_ || selection.index.size(0) == 0) {
+  if (blocks_.empty() || halting_ || has_span_nodes_ || memory_ != nullptr ||
+      selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }
   const auto context = begin(x, given);

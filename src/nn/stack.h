@@ -17,6 +17,8 @@
 
 namespace weft::nn {
 
+class SlotMemory;
+
 struct StackOptions {
   std::vector<BlockOptions> layers;  // `layer` is filled in
   /// Number of layers with parameters of their own; the others share those of the layer before them
@@ -71,6 +73,9 @@ class StackImpl : public torch::nn::Module {
   /// Whether the rows between the layers are more than the tokens, so that only forward() and
   /// forward_selected() can be called.
   bool has_span_nodes() const { return has_span_nodes_; }
+  /// Whether the stack reads segments one after another and writes a memory behind each, so that
+  /// only forward() and forward_selected() can be called.
+  bool has_memory() const { return memory_ != nullptr; }
 
   /// The context of the rows that forward() returns: another one if layers shorten the sequences.
   ForwardContext context_behind(const ForwardContext& context) const;
@@ -122,7 +127,8 @@ class StackImpl : public torch::nn::Module {
   StepEmbedding step_embedding_{nullptr};
   Halting halting_{nullptr};
   LayerMix mix_{nullptr};
-  std::shared_ptr<Norm> norm_;  // null in post-norm stacks
+  std::shared_ptr<SlotMemory> memory_;  // null: none
+  std::shared_ptr<Norm> norm_;          // null in post-norm stacks
 };
 TORCH_MODULE(Stack);
 

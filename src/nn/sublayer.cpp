@@ -7,6 +7,7 @@
 
 #include "base/string_util.h"
 #include "nn/attention/cross_attention.h"
+#include "nn/attention/memory/slot_memory.h"
 #include "nn/block.h"
 #include "nn/convolution/convolution.h"
 #include "nn/pooling/distilling.h"
@@ -106,6 +107,12 @@ std::vector<SublayerDefinition> built_in_sublayers() {
        .read = read_distilling,
        .replaces_stream = true,
        .shortens_sequences = true},
+      {.name = "memory",
+       .letter = 'm',
+       .description = "attention to memory slots",
+       .read = read_slot_memory,
+       .carries_state = true,
+       .cuts_sequences = true},
   };
 }
 
@@ -238,6 +245,17 @@ bool has_kind(const std::string& order, bool SublayerDefinition::*property) {
 
 bool carries_state(const std::string& order) {
   return has_kind(order, &SublayerDefinition::carries_state);
+}
+
+bool carries_own_state(const std::string& order) {
+  return std::ranges::any_of(order, [](char letter) {
+    const auto* const kind = find_sublayer(letter);
+    return kind != nullptr && kind->carries_state && !kind->cuts_sequences;
+  });
+}
+
+bool cuts_sequences(const std::string& order) {
+  return has_kind(order, &SublayerDefinition::cuts_sequences);
 }
 
 bool shortens_sequences(const std::string& order) {

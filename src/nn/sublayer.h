@@ -72,6 +72,7 @@ struct SublayerDefinition {
   bool carries_state = false;         // from step to step (ForwardContext::carried_state)
   bool reads_any_width = false;       // its input has BlockOptions::input_dim features
   bool shortens_sequences = false;    // returns fewer rows than it reads, which replace them
+  bool cuts_sequences = false;        // the stack reads segments of them, one after another
   double (*output_dropout)(const BlockOptions& options) =
       nullptr;  // nullptr: BlockOptions::dropout
   /// In the group of the layer; nullopt: it has a group of its own, of which the block uses the
@@ -106,8 +107,12 @@ std::vector<const SublayerDefinition*> sublayers_with_keys(const std::string& or
 /// Whether one of the sub-layers needs encoder states; the order without them.
 bool needs_encoder_states(const std::string& order);
 std::string without_encoder_states(std::string order);
-/// Whether one of them carries a state from step to step.
+/// Whether one of them carries a state from step to step; or one that does not let the stack read
+/// segments.
 bool carries_state(const std::string& order);
+bool carries_own_state(const std::string& order);
+/// Whether one of them lets the stack read segments of the sequences.
+bool cuts_sequences(const std::string& order);
 /// Whether one of them returns fewer rows than it reads.
 bool shortens_sequences(const std::string& order);
 

@@ -347,6 +347,11 @@ void read_block(Section& model, const std::vector<int64_t>& stacks, LayerTypes& 
                                   "' shortens the texts, which is not possible with "
                                   "attention that reads the scores of the layer before"));
     }
+    if (nn::cuts_sequences(*block) && carries_own_state(types)) {
+      model.fail("block", str_cat("'", *block,
+                                  "' reads segments of the texts, which is not possible with "
+                                  "other layers that carry a state or memory from step to step"));
+    }
   }
   read_sublayers(model, types);
 }

@@ -151,6 +151,11 @@ bool carries_state(const LayerTypes& types) {
          has_attention(types, &nn::AttentionDefinition::carries_state);
 }
 
+bool carries_own_state(const LayerTypes& types) {
+  return nn::carries_own_state(types.block) ||
+         has_attention(types, &nn::AttentionDefinition::carries_state);
+}
+
 bool has_distinct_layer_types(const ModelOptions& options) {
   const auto& types = options.layer_types;
   const auto& window = options.window;

@@ -113,6 +113,8 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
 
 /// Whether layers of these types carry a state from step to step (data.streams).
 bool carries_state(const LayerTypes& types);
+/// Whether a layer does that does not let the stack read segments of the sequences.
+bool carries_own_state(const LayerTypes& types);
 
 /// Whether the layers of a model differ in more than their parameters.
 bool has_distinct_layer_types(const ModelOptions& options);

@@ -60,6 +60,12 @@ SequenceSelection SequenceSelection::of(const std::vector<int64_t>& sequences,
   result.context.streams = selected(context.streams, sequences);
   result.context.prefix_lengths = selected(context.prefix_lengths, sequences);
   result.context.token_types = selected(context.token_types, result.rows);
+  if (context.memory_slots.defined()) {
+    const auto& slots = context.memory_slots;  // (B, k, D)
+    result.context.memory_slots =
+        select_distinct_rows(slots.flatten(1), kernels::to_device(sequences, slots.device()))
+            .unflatten(1, {slots.size(1), slots.size(2)});
+  }
   if (context.encoder_states != nullptr) {
     const auto& states = *context.encoder_states;
     auto source = select_layout(states.layout, sequences);

@@ -50,6 +50,7 @@ StepProbe::StepProbe(const RunConfig& config,
       model_(model),
       objective_(config.objective),
       example_(objective_->sample_example(model.options(), options.length)),
+      has_streams_(config.data.streams.has_value()),
       flat_parameters_(
           with_zero_weights(model), options.precision, config.train.optimizer.decay_on),
       train_step_(*objective_,
@@ -64,8 +65,10 @@ StepProbe::StepProbe(const RunConfig& config,
 
 data::Batch StepProbe::batch_of(int64_t sequences) const {
   data::Batch batch;
+  auto example = example_;
   for (int64_t item = 0; item < sequences; ++item) {
-    batch.add(item, example_);
+    example.stream = has_streams_ ? item : -1;
+    batch.add(item, example);
   }
   return batch;
 }

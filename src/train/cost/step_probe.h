@@ -56,6 +56,7 @@ class StepProbe {
   models::Model& model_;
   std::shared_ptr<objectives::Objective> objective_;
   data::Example example_;
+  bool has_streams_ = false;
   int64_t tokens_per_sequence_ = 0;
   FlatParameters flat_parameters_;
   TrainStep train_step_;

@@ -98,12 +98,17 @@ std::vector<ModelOptions> speculative_models() {
     models.push_back(test::decoder_options(family_named(family)));
   }
   // States of sequences, which no token can be taken out of.
-  for (const std::string block : {"rf", "raf", "avf"}) {
+  struct Layers {
+    std::string block;
+    char letter;
+    std::string keys;
+  };
+  for (const auto& [block, letter, keys] :
+       {Layers{"rf", 'r', "{width: 12}"}, Layers{"raf", 'r', "{width: 12}"},
+        Layers{"avf", 'v', "{kernel: 3}"}, Layers{"amf", 'm', "{slots: 3, segment: 5}"}}) {
     auto options = test::decoder_options(family_named("llama"));
     options.layer_types.block = block;
-    const char letter = block[block.size() - 2] == 'v' ? 'v' : 'r';
-    auto section =
-        config::Document::parse(letter == 'r' ? "{width: 12}" : "{kernel: 3}", "test.yaml").root();
+    auto section = config::Document::parse(keys, "test.yaml").root();
     const auto& sublayer = *nn::find_sublayer(letter);
     options.layer_types.sublayers[std::string(sublayer.name)].cycle = {
         nn::read_component(section, sublayer)};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -159,6 +160,13 @@ INSTANTIATE_TEST_SUITE_P(
                   "{type: gpt2, dim: 64, layers: 3, attention: {heads: 4}, position: {length: 64}, "
                   "block: rf, recurrent: {cell: gru, reset: before}, feed_forward: {width: 256}}",
                   "{type: causal}"},
+        ProbeCase{"memory_slots",
+                  "{type: gpt2, block: amf, memory: {slots: 8, segment: 16, unroll: 4}",
+                  "{type: causal}"},
+        ProbeCase{"replayed_memory_slots",
+                  "{type: gpt2, block: amf, memory: {slots: 8, segment: 16, unroll: 4, replay: "
+                  "true, write: gru}",
+                  "{type: causal}"},
         ProbeCase{"elmo",
                   "{type: elmo, dim: 64, layers: 2, recurrent: {cell: lstm, width: 96, projection: "
                   "32, cell_clip: 3, projection_clip: 3}}",
@@ -219,6 +227,33 @@ TEST_F(StepProbeTest, FlopsOfGpt2) {
   constexpr int64_t kHead = 32 * 16 * 70;
   EXPECT_EQ(probe->forward_flops(), 2 * (kLinear + kAttention + kHead));
   EXPECT_EQ(probe->run(3).flops, 3 * 2 * (3 * (kLinear + kHead) + kAttention * 7 / 2));
+}
+
+/// 4 segments of 8 tokens with 4 slots, which are written behind the first three.
+TEST_F(StepProbeTest, FlopsOfMemorySlots) {
+  const auto flops = [&](const std::string& keys) {
+    Probe probe(config({.name = "",
+                        .model = "{type: gpt2, block: amf, memory: {slots: 4, segment: 8" + keys +
+                                 "}" + kTiny,
+                        .objective = "{type: causal}"}),
+                70, {.length = 32});
+    return std::pair{probe->forward_flops(), probe->run(3).flops};
+  };
+  // Reading: queries and outputs of the tokens, keys and values of the slots of each segment.
+  constexpr int64_t kLinear =
+      2 * (32 * (6 * 16 * 16 + 2 * 16 * 32) + 4 * 4 * 2 * 16 * 16) + 32 * 16 * 70;
+  constexpr int64_t kAttention = 2 * 2 * (4 * 8 * 9 / 2 + 32 * 4) * 16;
+  // Writing: all four projections of the slots, keys and values of the tokens; the pairs of both.
+  constexpr int64_t kWrite = 3 * (4 * 4 * 16 * 16 + 8 * 2 * 16 * 16 + 2 * 4 * 8 * 16);
+  const auto [forward, training] = flops("");
+  EXPECT_EQ(forward, 2 * (kLinear + kAttention + kWrite));
+  EXPECT_EQ(training, 3 * 2 * (3 * kLinear + kAttention * 7 / 2 + kWrite));
+  const auto [same, unrolled] = flops(", unroll: 4");
+  EXPECT_EQ(same, forward);
+  EXPECT_EQ(unrolled, 3 * 2 * (3 * (kLinear + kWrite) + kAttention * 7 / 2));
+  // Each segment is computed again, without the head.
+  EXPECT_EQ(flops(", unroll: 4, replay: true").second,
+            unrolled + 3 * 2 * (kLinear - 32 * 16 * 70 + kAttention + kWrite));
 }
 
 TEST_F(StepProbeTest, FlopsOfT5) {
