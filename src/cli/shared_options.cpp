@@ -77,6 +77,9 @@ void declare_inference(Arguments& arguments) {
       .flag("int8",
             "Quantize the weights of linear layers to int8 (CPU only): faster, with a small loss "
             "of accuracy; measure it with `weft evaluate MODEL --data FILE --int8`")
+      .value("budget", "SHARE",
+             "Of a model with gates (model.residual.gate): the share of its sub-layers to compute, "
+             "one of its budgets, in place of its own")
       .value("device", "DEVICE", "auto (default), cpu or cuda");
 }
 
@@ -84,7 +87,9 @@ models::InferenceOptions read_inference(const Arguments& arguments) {
   const auto device = read_device(arguments);
   return {.device = device,
           .type = read_type(arguments, device),
-          .is_quantized = arguments.has("int8")};
+          .is_quantized = arguments.has("int8"),
+          .budget = arguments.has("budget") ? std::optional(arguments.number("budget", 1, 0, 1))
+                                            : std::nullopt};
 }
 
 }  // namespace weft::cli

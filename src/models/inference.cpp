@@ -10,6 +10,7 @@
 #include "kernels/linear/blocked_product.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
+#include "nn/depth/computation_gate.h"
 #include "nn/linear.h"
 
 namespace weft::models {
@@ -85,6 +86,9 @@ void prepare_for_inference(Model& model, const InferenceOptions& options) {
   }
   const at::NoGradGuard no_grad;
   require_finite(model);
+  if (options.budget) {
+    nn::set_computation_budget(model, *options.budget);
+  }
   if (options.is_quantized) {
     quantize(model);  // from the stored weights
   }

@@ -15,13 +15,14 @@ namespace weft::models {
 struct InferenceOptions {
   at::Device device = at::Device(at::kCPU);
   at::ScalarType type = at::kFloat;
-  bool is_quantized = false;  // weights of linear layers in int8
+  bool is_quantized = false;          // weights of linear layers in int8
+  std::optional<double> budget = {};  // of a model with gates, in place of its own
 };
 
 /// Moves a trained model to its device and number format. An output matrix over the vocabulary is
 /// only quantised for decoding. Throws UserError where the model has no layers to quantise, the
-/// device does not support it, or weights are not finite: nothing that such a model computes means
-/// anything.
+/// device does not support it, the model has not this budget, or weights are not finite: nothing
+/// that such a model computes means anything.
 void prepare_for_inference(Model& model, const InferenceOptions& options);
 
 /// The output matrix over the vocabulary as decoding multiplies with it: packed, or in int8 with

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,14 @@ namespace weft::nn {
 /// sequences of the whole step, over all its micro-batches.
 enum class LossUnit { kTokens, kSequences };
 
+/// A part of the rows of each sequence, which is to be near a target. The loss of all layers
+/// together is the mean over the sequences of |sum of their `AuxiliaryLoss::sum` / sum of their
+/// counts - target|: over sequences, so that it does not depend on how a step is split.
+struct SequenceShare {
+  at::Tensor counts;   // (B) fp32: rows; `AuxiliaryLoss::sum`, (B), adds up numbers from 0 to 1
+  at::Tensor targets;  // (B) fp32
+};
+
 /// A loss of a layer that is added to the objective's, such as the load balancing loss of a mixture
 /// of experts.
 struct AuxiliaryLoss {
@@ -25,6 +34,7 @@ struct AuxiliaryLoss {
   /// each sequence. Its loss is that log-probability times (loss of the sequence - baseline)
   /// (REINFORCE, Williams 1992), and not in the log.
   bool is_log_probability = false;
+  std::optional<SequenceShare> share = {};
 };
 
 /// Collects the auxiliary losses of one forward pass. A loss that is a sum over tokens or sequences

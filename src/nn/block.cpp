@@ -80,6 +80,7 @@ class SublayerBlock : public Block {
     std::shared_ptr<Norm> norm;            // may be null
     std::shared_ptr<Norm> output_norm;     // of sandwich norms
     std::shared_ptr<ResidualScale> scale;  // may be null
+    ComputationGate gate{nullptr};         // may be null
     bool replaces_stream = false;
     bool shortens_sequences = false;
     double dropout = 0;  // on the output
@@ -107,6 +108,9 @@ class SublayerBlock : public Block {
     }
     const auto input = normalized(step, x);
     record_attention(step, input, context);
+    if (step.gate) {
+      return gated(step, input, context, nullptr);
+    }
     return drop_path(scaled(step, step.sublayer->forward(input, context)), step.drop_path_rate,
                      step.drop_path_site, context);
   }
@@ -118,8 +122,19 @@ class SublayerBlock : public Block {
                                 const ForwardContext& selected_context) const {
     const auto input = normalized(step, x);
     record_attention(step, input, context);
+    if (step.gate) {
+      return gated(step, input, context, &selection);
+    }
     return drop_path(scaled(step, step.sublayer->forward_selected(input, context, selection)),
                      step.drop_path_rate, step.drop_path_site, selected_context);
+  }
+
+  static at::Tensor gated(const Step& step,
+                          const at::Tensor& x,
+                          const ForwardContext& context,
+                          const RowSelection* selection) {
+    return gated_forward(*step.gate, *step.sublayer, x, context, selection,
+                         [&](const at::Tensor& branch) { return scaled(step, branch); });
   }
 
   static at::Tensor scaled(const Step& step, const at::Tensor& branch) {
@@ -226,6 +241,9 @@ class SublayerBlock : public Block {
     width_ = output_width(*kind, step);
     step.norm = has_norm ? norm_of(has_norm_behind_sum() ? width_ : input_width) : nullptr;
     step.output_norm = has_output_norm ? norm_of(width_) : nullptr;
+    if (options_.gate && !step.replaces_stream) {
+      add_gates(step, own.layer);
+    }
     // In order of computation.
     const auto register_if_made = [&](const std::string& part, const auto& module) {
       if (module != nullptr) {
@@ -238,10 +256,24 @@ class SublayerBlock : public Block {
     register_module(name, step.sublayer);
     register_if_made("_output_norm", step.output_norm);
     register_if_made("_scale", step.scale);
+    if (step.gate) {
+      register_module(name + "_gate", step.gate);
+    }
     if (has_norm_behind_sum()) {
       register_if_made("_norm", step.norm);
     }
     steps_.push_back(std::move(step));
+  }
+
+  void add_gates(Step& step, int64_t layer) const {
+    TORCH_CHECK(step.drop_path_rate == 0, "gated sub-layers have no drop path");
+    const auto maker = [&](GateSite site) {
+      return [this, layer, site](int64_t dim) {
+        return ComputationGate(dim, *options_.gate, site_id(layer + kGateSites, site));
+      };
+    };
+    step.gate = maker(GateSite::kOutput)(options_.dim());
+    step.sublayer->gate_keys(maker(GateSite::kKeys));
   }
 
   std::shared_ptr<Norm> norm_of(int64_t width) const {

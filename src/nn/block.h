@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/attention/attention.h"
+#include "nn/depth/computation_gate.h"
 #include "nn/feed_forward/feed_forward.h"
 #include "nn/forward_context.h"
 #include "nn/norm/norm.h"
@@ -32,7 +33,8 @@ struct BlockOptions {
   FeedForwardMaker make_feed_forward = make_standard_feed_forward;
   /// Those of the sub-layers with a section of their own, by name.
   std::map<std::string, SublayerDefinition::Maker> make_sublayer = {};
-  ResidualScaleMaker make_residual_scale = {};  // none: outputs are added as they are
+  ResidualScaleMaker make_residual_scale = {};      // none: outputs are added as they are
+  std::optional<ComputationGateOptions> gate = {};  // of each sub-layer; none: all are computed
   bool is_parallel = false;  // not post-norm: all sub-layers read the input of the block
   NormOptions norm = {};
   NormPlacement norm_placement = NormPlacement::kPost;

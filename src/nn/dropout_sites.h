@@ -35,6 +35,9 @@ enum class RecurrentDropoutSite : uint32_t {
   kStates = 4
 };
 
+/// Noise of the gates of a sub-layer: of its output, and of its keys and values.
+enum class GateSite : uint32_t { kOutput = 0, kKeys = 1 };
+
 /// Added to the layer index of a sub-layer's second, third, ... occurrence in its block.
 inline constexpr int64_t kRepeatedSublayer = int64_t{1} << 16;
 
@@ -47,8 +50,12 @@ inline constexpr int64_t kExitSites = int64_t{1} << 21;
 /// Times its letter, added to the layer index of a sub-layer that has a group of sites of its own.
 inline constexpr int64_t kOwnSites = int64_t{1} << 20;
 
-/// Added to the layer index for layer `index` of its DExTra unit.
-constexpr int64_t dextra_sites(int64_t index) { return (int64_t{1} << 27) + (index << 20); }
+/// Added to the layer index for layer `index` of its DExTra unit, at most 65: below those of all
+/// letters.
+constexpr int64_t dextra_sites(int64_t index) { return (24 + index) * kOwnSites; }
+
+/// Added to the layer index of a sub-layer for its gates (nn/depth/computation_gate.h).
+inline constexpr int64_t kGateSites = int64_t{1} << 27;
 
 /// The adapter at `index` in a model's list of adapters; no block has ids this high.
 constexpr uint32_t adapter_site(std::size_t index) {

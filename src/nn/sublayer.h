@@ -11,6 +11,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/component.h"
+#include "nn/depth/computation_gate.h"
 #include "nn/dropout_sites.h"
 #include "nn/forward_context.h"
 #include "nn/row_selection.h"
@@ -37,6 +38,10 @@ class Sublayer : public torch::nn::Module {
 
   /// The context of the rows that forward() returns; another one if it shortens the sequences.
   virtual ForwardContext context_behind(const ForwardContext& context) const { return context; }
+
+  /// Gates the rows that its keys and values are computed from, if it has any. Throws config::Error
+  /// for a type whose keys cannot be gated.
+  virtual void gate_keys(const ComputationGateMaker& /*make*/) {}
 
   /// The selected rows of forward(): (N, D) -> (M, D). Override it to skip work for the others.
   virtual at::Tensor forward_selected(const at::Tensor& x,

@@ -147,6 +147,12 @@ const AttentionModel kModels[] = {
      "type: bert, layers: 2, attention: {heads: 2}, norm: {place: pre}, mix: {type: transparent}"},
     {"causal_mix_of_layers",
      "type: gpt2, layers: 2, attention: {heads: 2}, mix: {type: transparent}", true},
+    {"gates",
+     "type: bert, layers: 2, attention: [{heads: 2}, {type: window, window: 4}], residual: {gate: "
+     "{hidden: 8, budgets: [0.25, 1]}}"},
+    {"causal_gates",
+     "type: gpt2, layers: 2, attention: {heads: 2}, residual: {gate: {hidden: 8, budgets: [0.5]}}",
+     true},
     {"shared_layers", "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2}", true},
     {"causal_experts",
      "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "

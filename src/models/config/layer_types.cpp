@@ -7,6 +7,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/family.h"
+#include "models/config/gate_keys.h"
 #include "models/config/halting_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
@@ -123,6 +124,7 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
     if (types.residual) {
       block.make_residual_scale = types.residual->make;
     }
+    block.gate = types.gate;
     block.norm_placement = types.norm_place.value_or(block.norm_placement);
   }
   if (types.sharing) {
@@ -246,6 +248,7 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   write_halting(json, types);
   write_layer_mix(json, types);
   write_residual(json, types);
+  write_gate(json, types);
   if (types.embedding) {
     json[kEmbeddingKey] = json_of_component(*types.embedding);
   }
@@ -299,6 +302,7 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   read_halting(fields, types);
   read_layer_mix(fields, types);
   read_residual(fields, types);
+  read_gate(fields, types);
   if (fields.has(kEmbeddingKey)) {
     types.embedding = component_from_json(
         fields.at(kEmbeddingKey), str_cat(place, ": ", kEmbeddingKey), nn::token_embeddings());

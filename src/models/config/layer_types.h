@@ -9,6 +9,7 @@
 
 #include "formats/json.h"
 #include "nn/component.h"
+#include "nn/depth/computation_gate.h"
 #include "nn/depth/halting.h"
 #include "nn/embedding/step_embedding.h"
 #include "nn/layer_mix.h"
@@ -94,6 +95,7 @@ struct LayerTypes {
   std::optional<nn::LayerMixOptions> mix;
   std::optional<nn::ComponentChoice<nn::ResidualScale, nn::ResidualScaleOptions>> residual;
   std::optional<nn::StreamMerge> reversible;  // in place of `residual`: layers with two streams
+  std::optional<nn::ComputationGateOptions> gate;  // of all sub-layers
   std::optional<nn::ComponentChoice<nn::TokenEmbedding, nn::TokenEmbeddingOptions>>
       embedding;                                                                  // none: a table
   std::optional<nn::ComponentChoice<nn::OutputLayer, nn::OutputOptions>> output;  // none: a matrix
@@ -103,7 +105,7 @@ struct LayerTypes {
   bool empty() const {
     return attention.empty() && feed_forward.empty() && block.empty() && positions.empty() &&
            !norm && !norm_place && !sharing && !halting && !step_embedding && !mix && !residual &&
-           !reversible && !embedding && !output && !pooling;
+           !reversible && !gate && !embedding && !output && !pooling;
   }
   bool operator==(const LayerTypes&) const = default;
 };
@@ -136,8 +138,8 @@ bool shares_embedding(const LayerTypes& types, bool is_tied);
 std::string tie_error(const LayerTypes& types, bool is_tied);
 
 /// The keys `attention`, `feed_forward`, `block`, `position`, `norm`, `norm_place`, `sharing`,
-/// `halting`, `step_embedding`, `mix`, `residual`, `embedding`, `output`, `classifier_pooling` and
-/// those of the sub-layers in config.json; absent for empty parts.
+/// `halting`, `step_embedding`, `mix`, `residual`, `gate`, `embedding`, `output`,
+/// `classifier_pooling` and those of the sub-layers in config.json; absent for empty parts.
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);

@@ -4,6 +4,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/family.h"
+#include "models/config/gate_keys.h"
 #include "models/config/layer_type_keys.h"
 #include "nn/block.h"
 #include "nn/residual_scale.h"
@@ -104,6 +105,7 @@ void read_residual(config::Section& model, LayerTypes& types) {
                "plain stack of recurrent layers. reversible: to one of two streams, computed from "
                "the other (arXiv:1707.04585), so that training keeps no activations of the "
                "layers."});
+  read_gate(section, types);
   if (section.is_documenting()) {
     nn::StreamMerge merge{};
     read_merge(section.only_with("type: reversible"), merge);
@@ -130,6 +132,7 @@ void check_residual(config::Section& model, const ModelOptions& options) {
     return;
   }
   check_replaced_inputs(model, options);
+  check_gate(model, options);
   if (!has_reversible_layers(options)) {
     return;
   }

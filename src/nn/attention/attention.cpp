@@ -67,6 +67,12 @@ std::vector<at::Tensor> Attention::weights(const at::Tensor& /*x*/,
   TORCH_CHECK(false, "this attention type has no attention weights to show");
 }
 
+void Attention::gate_keys(const ComputationGateMaker& /*make*/) {
+  throw config::Error(
+      "model.residual.gate: is not possible with this attention type, whose keys and values cannot "
+      "be gated; full and window can");
+}
+
 bool scores_have_positions(const AttentionOptions& options) {
   return options.has_distance_bias || !options.position_modifiers.empty() ||
          options.distance_scores.has_value();

@@ -65,6 +65,8 @@ class Attention : public Sublayer {
  public:
   bool mixes_tokens() const override { return true; }
 
+  void gate_keys(const ComputationGateMaker& make) override;
+
   /// Whether the scores contain ForwardContext::distance_bias, if has_distance_bias, the position
   /// modifiers and the distance scores. A model with such positions refuses types that ignore them.
   virtual bool adds_positions() const { return false; }

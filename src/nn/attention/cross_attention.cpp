@@ -21,12 +21,30 @@ CrossAttention::CrossAttention(const AttentionOptions& options) : options_(optio
                   options, DenseParts{.score = std::make_shared<DotProductScore>(options.scale)}));
 }
 
+void CrossAttention::gate_keys(const ComputationGateMaker& make) {
+  key_gate_ = register_module("key_gate",
+                              make(options_.encoder_dim > 0 ? options_.encoder_dim : options_.dim));
+}
+
+at::Tensor CrossAttention::source_rows(const ForwardContext& context) {
+  const auto& states = context.encoder_states->states;
+  const auto product = [&](const at::Tensor& rows) { return key_value_->forward(rows, context); };
+  if (!key_gate_) {
+    return product(states);
+  }
+  auto source_context = context;
+  source_context.layout = context.encoder_states->layout;
+  source_context.first_row = context.first_source_row;
+  return gated_product(key_gate_->forward(states, source_context), states, key_value_->bias(),
+                       product);
+}
+
 CachedKv CrossAttention::cached_source(const ForwardContext& context) {
   const int64_t kv_size = key_heads(options_) * head_dim(options_);
   auto cache = kv_cache_of(context);
   const auto layer = context.depth(options_.layer);
   if (!cache.has_encoder_kv(layer)) {
-    const auto rows = key_value_->forward(context.encoder_states->states, context);
+    const auto rows = source_rows(context);
     cache.store_encoder_kv(layer, rows.narrow(1, 0, kv_size), rows.narrow(1, kv_size, kv_size));
   }
   return cache.encoder_kv(layer, context.encoder_states->layout);
@@ -36,7 +54,7 @@ at::Tensor CrossAttention::attend(const at::Tensor& query, const ForwardContext&
   const auto& encoder_states = *context.encoder_states;
   if (context.decoding_state == nullptr) {
     const auto site = site_id(options_.layer, BlockDropoutSite::kCrossAttentionWeights);
-    const auto keys_and_values = key_value_->forward(encoder_states.states, context);
+    const auto keys_and_values = source_rows(context);
     return core_->forward({.rows = {.query = query, .key = keys_and_values},  // (M, 2 G K)
                            .queries = context.layout,
                            .keys = encoder_states.layout,
@@ -65,12 +83,11 @@ std::vector<at::Tensor> CrossAttention::weights(const at::Tensor& x,
                            .keys = cached.layout},
                           context);
   }
-  return core_->weights(
-      {.rows = {.query = query_->forward(x, context).to(at::kFloat),
-                .key = key_value_->forward(context.encoder_states->states, context).to(at::kFloat)},
-       .queries = context.layout,
-       .keys = context.encoder_states->layout},
-      context);
+  return core_->weights({.rows = {.query = query_->forward(x, context).to(at::kFloat),
+                                  .key = source_rows(context).to(at::kFloat)},
+                         .queries = context.layout,
+                         .keys = context.encoder_states->layout},
+                        context);
 }
 
 at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& context) {

@@ -16,12 +16,15 @@ class CrossAttention : public Sublayer {
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
   bool mixes_tokens() const override { return false; }
+  void gate_keys(const ComputationGateMaker& make) override;
 
   /// Attention weights (H, L, S) in fp32 of each sequence, without dropout.
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context);
 
  private:
   at::Tensor attend(const at::Tensor& query, const ForwardContext& context);
+  /// Keys and values of the encoder states, (M, 2 G K).
+  at::Tensor source_rows(const ForwardContext& context);
   /// Keys and values of the encoder states while decoding, computed once.
   CachedKv cached_source(const ForwardContext& context);
 
@@ -30,6 +33,7 @@ class CrossAttention : public Sublayer {
   Linear query_{nullptr};
   Linear key_value_{nullptr};  // weight (2 G K, D): rows of key, then value
   Linear output_{nullptr};
+  ComputationGate key_gate_{nullptr};  // null: none
 };
 
 }  // namespace weft::nn

@@ -11,6 +11,7 @@
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/memory/segment_memory.h"
 #include "nn/auxiliary_losses.h"
+#include "nn/depth/distinct_rows.h"
 #include "nn/dropout_sites.h"
 
 namespace weft::nn {
@@ -96,21 +97,76 @@ kernels::DistanceVectors SelfAttention::distance_vectors(const ForwardContext& c
   return distances_ ? distances_->forward(qkv_, context) : kernels::DistanceVectors();
 }
 
-at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv, const ForwardContext& context) {
+void SelfAttention::gate_keys(const ComputationGateMaker& make) {
+  if (parts_.memory.size > 0) {
+    throw config::Error(
+        "model.residual.gate: is not possible with attention that has a memory of earlier text");
+  }
+  key_gate_ = register_module("key_gate", make(options_.dim));
+}
+
+at::Tensor SelfAttention::keys_and_values(const at::Tensor& x, const ForwardContext& context) {
+  const auto first = query_size(options_);
+  const auto count = 2 * key_heads(options_) * head_dim(options_);
+  const auto product = [&](const at::Tensor& rows) {
+    return qkv_->forward_slice(rows, first, count);
+  };
+  if (!key_gate_) {
+    return product(x);
+  }
+  const auto& bias = qkv_->bias();
+  return gated_product(key_gate_->forward(x, context), x,
+                       bias.defined() ? bias.narrow(0, first, count) : bias, product);
+}
+
+at::Tensor SelfAttention::project(const at::Tensor& x,
+                                  const ForwardContext& context,
+                                  const RowSelection* queries) {
+  if (!key_gate_) {
+    return qkv_->forward(x, context);
+  }
+  const auto size = query_size(options_);
+  if (qkv_->has_fused_path()) {
+    auto query = qkv_->forward_slice(queries == nullptr ? x : queries->select(x), 0, size);
+    if (queries != nullptr) {
+      query = scatter_distinct_rows(query, queries->index, x.size(0));
+    }
+    return at::cat({query, keys_and_values(x, context)}, 1);
+  }
+  const auto gates = key_gate_->forward(x, context);
+  const auto all = qkv_->forward(x, context);
+  if (gates.are_all_open()) {
+    return all;
+  }
+  const auto rest = all.size(1) - size;
+  const auto& bias = qkv_->bias();
+  return at::cat(
+      {all.narrow(1, 0, size), gated_rows(gates, all.narrow(1, size, rest),
+                                          bias.defined() ? bias.narrow(0, size, rest) : bias)},
+      1);
+}
+
+at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv,
+                                            const ForwardContext& context,
+                                            const RowSelection* queries) {
   TORCH_CHECK(!context.is_training, "attention with a KV cache is for inference only");
   TORCH_CHECK(options_.is_causal, "only causal attention can continue from a KV cache");
   // Keys are cached already rotated.
   const auto own =
       separate_rows(qkv, rotary_table(context, qkv.device()), context.layout.positions, options_);
   const auto rows = kv_cache_of(context).extend(context.depth(options_.layer), own.key, own.value);
-  return parts_.core->forward({.rows = {.query = own.query,
-                                        .key = rows.key,
-                                        .value = rows.value,
-                                        .key_begins = rows.starts},
-                               .queries = context.layout,
-                               .keys = rows.layout,
-                               .distance_vectors = distance_vectors(context)},
-                              context);
+  if (queries != nullptr && queries->index.size(0) == 0) {
+    return at::zeros({0, own.query.size(1)}, qkv.options());
+  }
+  return parts_.core->forward(
+      {.rows = {.query = queries == nullptr ? own.query : queries->select(own.query),
+                .key = rows.key,
+                .value = rows.value,
+                .key_begins = rows.starts},
+       .queries = queries == nullptr ? context.layout : queries->layout,
+       .keys = rows.layout,
+       .distance_vectors = distance_vectors(context)},
+      context);
 }
 
 at::Tensor SelfAttention::attend_with_memory(const at::Tensor& x, const ForwardContext& context) {
@@ -176,7 +232,7 @@ at::Tensor SelfAttention::attend(const at::Tensor& x, const ForwardContext& cont
   if (parts_.memory.size > 0 && context.carried_state != nullptr && !context.streams.empty()) {
     return attend_with_memory(x, context);
   }
-  const auto qkv = qkv_->forward(x, context);
+  const auto qkv = project(x, context);
   if (context.decoding_state != nullptr && !parts_.core->keeps_decoding_state()) {
     return attend_with_cache(qkv, context);
   }
@@ -204,13 +260,15 @@ bool SelfAttention::is_position_independent() const {
 at::Tensor SelfAttention::attend_selected(const at::Tensor& x,
                                           const ForwardContext& context,
                                           const RowSelection& selection) {
-  if (!is_position_independent() || !qkv_->has_fused_path()) {
+  const bool uses_cache = context.decoding_state != nullptr && !parts_.core->keeps_decoding_state();
+  if (uses_cache && key_gate_ && context.layout.max_length == 1) {
+    return attend_with_cache(project(x, context, &selection), context, &selection);
+  }
+  if (uses_cache || !is_position_independent() || !qkv_->has_fused_path()) {
     return selection.select(attend(x, context));
   }
-  const int64_t width = head_dim(options_);
-  const int64_t q_size = options_.heads * width;
-  const auto query = qkv_->forward_slice(selection.select(x), 0, q_size);             // (M, H K)
-  const auto rest = qkv_->forward_slice(x, q_size, 2 * key_heads(options_) * width);  // (N, 2 G K)
+  const auto query = qkv_->forward_slice(selection.select(x), 0, query_size(options_));  // (M, H K)
+  const auto rest = keys_and_values(x, context);  // (N, 2 G K)
   return parts_.core->forward({.rows = {.query = query, .key = rest},
                                .queries = selection.layout,
                                .keys = context.layout,
@@ -221,14 +279,15 @@ at::Tensor SelfAttention::attend_selected(const at::Tensor& x,
 at::Tensor SelfAttention::forward_selected(const at::Tensor& x,
                                            const ForwardContext& context,
                                            const RowSelection& selection) {
-  return output_->forward(attend_selected(x, context, selection),
-                          selection.select(context));  // (M, D)
+  const auto mixed = attend_selected(x, context, selection);  // (M, H K)
+  return mixed.size(0) == 0 ? at::zeros({0, options_.dim}, x.options())
+                            : output_->forward(mixed, selection.select(context));  // (M, D)
 }
 
 std::vector<at::Tensor> SelfAttention::weights(const at::Tensor& x, const ForwardContext& context) {
   TORCH_CHECK(parts_.key_reducer == nullptr,
               "this attention type has no attention weights to show: its keys are not tokens");
-  return parts_.core->weights({.qkv = qkv_->forward(x, context),
+  return parts_.core->weights({.qkv = project(x, context),
                                .rotary = rotary_table(context, x.device()),
                                .queries = context.layout,
                                .keys = context.layout,

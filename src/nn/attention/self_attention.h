@@ -53,16 +53,27 @@ class SelfAttention : public Attention {
     return parts_.key_reducer == nullptr && reaches_memory() && parts_.core->adds_positions();
   }
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override;
+  void gate_keys(const ComputationGateMaker& make) override;
 
  private:
+  /// Query, key and value of each row, (N, (H + 2 G) K), with gated keys and values. Queries that
+  /// are not selected may be left at zero.
+  at::Tensor project(const at::Tensor& x,
+                     const ForwardContext& context,
+                     const RowSelection* queries = nullptr);
+  /// The keys and values alone, (N, 2 G K). For a fused path.
+  at::Tensor keys_and_values(const at::Tensor& x, const ForwardContext& context);
   /// Input of the output projection, (N, H K).
   at::Tensor attend(const at::Tensor& x, const ForwardContext& context);
   /// The selected rows of attend(), (M, H K).
   at::Tensor attend_selected(const at::Tensor& x,
                              const ForwardContext& context,
                              const RowSelection& selection);
-  /// attend() with the keys and values of earlier passes.
-  at::Tensor attend_with_cache(const at::Tensor& qkv, const ForwardContext& context);
+  /// attend() with the keys and values of earlier passes, for all queries or the selected ones, of
+  /// which a sequence has at most one.
+  at::Tensor attend_with_cache(const at::Tensor& qkv,
+                               const ForwardContext& context,
+                               const RowSelection* queries = nullptr);
   /// attend() with the last tokens of earlier steps.
   at::Tensor attend_with_memory(const at::Tensor& x, const ForwardContext& context);
   /// Adds the loss of the memory's compression: how much the attention of the sequences' tokens to
@@ -87,6 +98,7 @@ class SelfAttention : public Attention {
   RotaryAngles angles_;
   Linear qkv_{nullptr};  // weight ((H + 2 G) K, D): rows of query, then key, then value
   Linear output_{nullptr};
+  ComputationGate key_gate_{nullptr};      // null: none
   DistanceProjection distances_{nullptr};  // null: no scores of distances
 };
 

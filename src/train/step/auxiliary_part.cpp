@@ -1,5 +1,7 @@
 #include "train/step/auxiliary_part.h"
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -34,6 +36,36 @@ at::Tensor advantages(const at::Tensor& losses, const nn::CarriedState& state) {
   return baseline.defined() ? losses - baseline : at::zeros_like(losses);
 }
 
+/// The shares of one name in all layers.
+struct Share {
+  at::Tensor sum;      // (B)
+  at::Tensor counts;   // (B)
+  at::Tensor targets;  // (B)
+  double weight = 1;
+};
+
+/// Adds the share to that of other layers.
+void merge(Share& all, const nn::AuxiliaryLoss& own) {
+  all.sum = all.sum.defined() ? all.sum + own.sum : own.sum;
+  all.counts = all.counts.defined() ? all.counts + own.share->counts : own.share->counts;
+  all.targets = own.share->targets;
+  all.weight = own.weight;
+}
+
+void add_share_loss(const std::string& name,
+                    const Share& share,
+                    double sequences,
+                    AuxiliaryPart& result) {
+  const auto is_counted = share.counts.gt(0).to(share.sum.scalar_type());
+  const auto shares = share.sum / share.counts.clamp_min(1);
+  const auto deviation =
+      kernels::deterministic_sum((shares - share.targets).abs() * is_counted) / sequences;
+  add_share(result.loss, share.weight * deviation);
+  result.logged.emplace_back(name + "_share",
+                             kernels::deterministic_sum(shares.detach()) / sequences);
+  result.logged.emplace_back(name + "_deviation", deviation.detach());
+}
+
 }  // namespace
 
 AuxiliaryPart add_auxiliary_losses(at::Tensor loss,
@@ -46,7 +78,12 @@ AuxiliaryPart add_auxiliary_losses(at::Tensor loss,
     advantage = advantages(losses.sequence_losses(), state);
     result.logged.emplace_back(kSequenceLoss, losses.sequence_losses().sum() / totals.sequences);
   }
+  std::map<std::string, Share> shares;
   for (const auto& each : losses.all()) {
+    if (each.share) {
+      merge(shares[each.name], each);
+      continue;
+    }
     if (each.is_log_probability) {
       const auto estimate = kernels::deterministic_sum(advantage * each.sum);
       add_share(result.loss, (estimate - estimate.detach()) / totals.terms.front());
@@ -56,6 +93,9 @@ AuxiliaryPart add_auxiliary_losses(at::Tensor loss,
     const auto share = each.sum / total;
     add_share(result.loss, each.weight * share);
     result.logged.emplace_back(each.name, share.detach());
+  }
+  for (const auto& [name, share] : shares) {
+    add_share_loss(name, share, totals.sequences, result);
   }
   return result;
 }

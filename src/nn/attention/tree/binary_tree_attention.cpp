@@ -81,6 +81,7 @@ class BinaryTreeAttention : public SelfAttention, public UsesSpanNodes {
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
     return Attention::weights(x, context);  // none between tokens
   }
+  void gate_keys(const ComputationGateMaker& make) override { Attention::gate_keys(make); }
 };
 
 }  // namespace
