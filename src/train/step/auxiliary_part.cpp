@@ -37,7 +37,7 @@ at::Tensor advantages(const at::Tensor& losses, const nn::CarriedState& state) {
 }
 
 /// The shares of one name in all layers.
-struct Share {
+struct ShareSums {
   at::Tensor sum;      // (B)
   at::Tensor counts;   // (B)
   at::Tensor targets;  // (B)
@@ -45,7 +45,7 @@ struct Share {
 };
 
 /// Adds the share to that of other layers.
-void merge(Share& all, const nn::AuxiliaryLoss& own) {
+void merge(ShareSums& all, const nn::AuxiliaryLoss& own) {
   all.sum = all.sum.defined() ? all.sum + own.sum : own.sum;
   all.counts = all.counts.defined() ? all.counts + own.share->counts : own.share->counts;
   all.targets = own.share->targets;
@@ -53,7 +53,7 @@ void merge(Share& all, const nn::AuxiliaryLoss& own) {
 }
 
 void add_share_loss(const std::string& name,
-                    const Share& share,
+                    const ShareSums& share,
                     double sequences,
                     AuxiliaryPart& result) {
   const auto is_counted = share.counts.gt(0).to(share.sum.scalar_type());
@@ -78,7 +78,7 @@ AuxiliaryPart add_auxiliary_losses(at::Tensor loss,
     advantage = advantages(losses.sequence_losses(), state);
     result.logged.emplace_back(kSequenceLoss, losses.sequence_losses().sum() / totals.sequences);
   }
-  std::map<std::string, Share> shares;
+  std::map<std::string, ShareSums> shares;
   for (const auto& each : losses.all()) {
     if (each.share) {
       merge(shares[each.name], each);

@@ -98,7 +98,7 @@ Stack ungated(const StackImpl& stack, GatedStack given) {
   return result;
 }
 
-ForwardContext training_context(std::vector<int64_t> offsets, uint64_t step = 100) {
+ForwardContext gate_training_context(std::vector<int64_t> offsets, uint64_t step = 100) {
   auto context = test::context_of(std::move(offsets));
   context.is_training = true;
   context.seed = 3;
@@ -123,7 +123,8 @@ TEST(ComputationGate, OpenGatesEqualTheUngatedModel) {
     auto stack = stack_of(kind);
     set_gates(*stack, 1e4);
     auto plain = ungated(*stack, kind);
-    for (const auto& context : {test::context_of({0, 1, 5, 12}), training_context({0, 1, 5, 12})}) {
+    for (const auto& context :
+         {test::context_of({0, 1, 5, 12}), gate_training_context({0, 1, 5, 12})}) {
       EXPECT_TRUE(test::near(stack->forward(x, context), plain->forward(x, context), 1e-6));
       const auto last = RowSelection::last_tokens(context);
       EXPECT_TRUE(test::near(stack->forward_selected(x, context, last),
@@ -137,7 +138,8 @@ TEST(ComputationGate, ClosedGatesLeaveTheResidualStream) {
   for (const bool is_causal : {false, true}) {
     auto stack = stack_of({.is_causal = is_causal});
     set_gates(*stack, -1e4);
-    for (const auto& context : {test::context_of({0, 1, 5, 12}), training_context({0, 1, 5, 12})}) {
+    for (const auto& context :
+         {test::context_of({0, 1, 5, 12}), gate_training_context({0, 1, 5, 12})}) {
       EXPECT_TRUE(stack->forward(x, context).equal(x));
       const auto last = RowSelection::last_tokens(context);
       EXPECT_TRUE(stack->forward_selected(x, context, last).equal(last.select(x)));
@@ -156,7 +158,7 @@ TEST(ComputationGate, HasTheValuesOfItsFormula) {
                           .relu()
                           .mm(weights["output_weight"].t()) +
                       weights["output_bias"];
-  const auto start = gate->forward(x, training_context({0, 6}, 0));  // no noise yet
+  const auto start = gate->forward(x, gate_training_context({0, 6}, 0));  // no noise yet
   EXPECT_FALSE(start.open);
   EXPECT_TRUE(test::near(start.factors, logits.sigmoid(), 1e-6));
   const auto outside = gate->forward(x, test::context_of({0, 6}));
@@ -175,7 +177,8 @@ TEST(ComputationGate, NoiseGrowsOverTheWarmup) {
   }
   constexpr int64_t kRows = 20000;
   const auto deviation_at = [&](uint64_t step) {
-    const auto g = gate->forward(at::zeros({kRows, kGateDim}), training_context({0, kRows}, step));
+    const auto g =
+        gate->forward(at::zeros({kRows, kGateDim}), gate_training_context({0, kRows}, step));
     return (g.factors / (1 - g.factors)).log().std().item<double>();
   };
   EXPECT_EQ(deviation_at(0), 0);
@@ -188,17 +191,17 @@ TEST(ComputationGate, NoiseDependsOnStepLayerAndToken) {
   auto stack = stack_of({});
   const auto x = gate_input(12);
   const auto at_step = [&](uint64_t step) {
-    return stack->forward(x, training_context({0, 12}, step));
+    return stack->forward(x, gate_training_context({0, 12}, step));
   };
   EXPECT_TRUE(at_step(20).equal(at_step(20)));
   EXPECT_FALSE(test::near(at_step(20), at_step(21), 1e-4));
-  auto first = training_context({0, 5});
-  auto rest = training_context({0, 7});
+  auto first = gate_training_context({0, 5});
+  auto rest = gate_training_context({0, 7});
   rest.first_row = 5;
   rest.first_sequence = 1;
   const auto parts =
       at::cat({stack->forward(x.narrow(0, 0, 5), first), stack->forward(x.narrow(0, 5, 7), rest)});
-  EXPECT_TRUE(test::near(parts, stack->forward(x, training_context({0, 5, 12})), 1e-5));
+  EXPECT_TRUE(test::near(parts, stack->forward(x, gate_training_context({0, 5, 12})), 1e-5));
 }
 
 /// Each text alone equals that text in a batch; the rows that are skipped are those of the gates.
@@ -235,7 +238,7 @@ TEST(ComputationGate, AClosedKeyIsThatOfAnInputOfZeros) {
     auto stack = stack_of({.place = NormPlacement::kNone, .order = "a", .layers = 1});
     const at::NoGradGuard guard;
     mix_gates(*stack);
-    auto context = is_training ? training_context({0, 6}, 0) : test::context_of({0, 6});
+    auto context = is_training ? gate_training_context({0, 6}, 0) : test::context_of({0, 6});
     const auto x = gate_input(6);
     auto weights = stack->named_parameters();
     const auto gate_of = [&](const std::string& name) {
@@ -358,7 +361,7 @@ TEST(ComputationGate, EachTextOfAStepDrawsABudget) {
   test::fill_parameters(*gate);
   std::vector<int64_t> offsets(301);
   std::iota(offsets.begin(), offsets.end(), 0);
-  auto context = training_context(offsets);
+  auto context = gate_training_context(offsets);
   AuxiliaryLosses losses;
   context.auxiliary_losses = &losses;
   const auto gates = gate->forward(at::ones({300, kGateDim}), context);
@@ -397,7 +400,7 @@ TEST(ComputationGate, TheBudgetChangesTheGate) {
 TEST(ComputationGate, GradientMatchesDifferences) {
   auto stack = stack_of({.layers = 1, .budgets = {0.25, 1}});
   stack->to(at::kDouble);
-  const auto context = training_context({0, 1, 3, 8});
+  const auto context = gate_training_context({0, 1, 3, 8});
   const auto value_of = [&](const at::Tensor& x) {
     return stack->forward(x, context).square().sum();
   };
@@ -427,7 +430,7 @@ TEST(ComputationGate, RecomputationChangesNothing) {
   std::vector<std::vector<at::Tensor>> gradients;
   for (const bool recomputes : {false, true}) {
     auto stack = stack_of({.budgets = {0.25, 1}});
-    auto context = training_context({0, 1, 3, 10});
+    auto context = gate_training_context({0, 1, 3, 10});
     context.recomputes_layers = recomputes;
     AuxiliaryLosses losses;
     context.auxiliary_losses = &losses;
@@ -449,7 +452,7 @@ TEST(ComputationGate, RecomputationChangesNothing) {
 
 TEST(ComputationGate, Bf16IsNearFp32) {
   auto stack = stack_of({});
-  const auto context = training_context({0, 4, 10});
+  const auto context = gate_training_context({0, 4, 10});
   const auto expected = stack->forward(gate_input(10), context);
   stack->to(at::kBFloat16);
   const auto found = stack->forward(gate_input(10).to(at::kBFloat16), context);
@@ -464,7 +467,7 @@ TEST(ComputationGate, CrossAttentionHasGatesOfItsSource) {
   auto stack = stack_of(kind);
   EncoderStates source{.states = gate_input(9).flip(0),
                        .layout = kernels::Layout::from_offsets({0, 4, 9}, at::kCPU)};
-  for (auto context : {test::context_of({0, 5, 12}), training_context({0, 5, 12})}) {
+  for (auto context : {test::context_of({0, 5, 12}), gate_training_context({0, 5, 12})}) {
     context.encoder_states = &source;
     const auto x = gate_input(12);
     set_gates(*stack, 1e4);

@@ -72,7 +72,7 @@ at::Tensor slot_rows(int64_t count, at::ScalarType type = at::kDouble) {
 /// Sequences of 0 to 3 segments of 4 tokens.
 const std::vector<int64_t> kSlotOffsets{0, 4, 13, 14, 21, 33};
 
-ForwardContext training_context(const std::vector<int64_t>& offsets) {
+ForwardContext slot_training_context(const std::vector<int64_t>& offsets) {
   auto context = test::context_of(offsets);
   context.is_training = true;
   context.seed = 5;
@@ -219,7 +219,7 @@ TEST(MemorySlots, ReplayHasTheGradientsOfTheUnrolledSegments) {
                         ", temperature: 0.5, unroll: " + std::to_string(unroll);
       auto plain = slot_stack({.keys = keys, .dropout = 0.3});
       auto replayed = slot_stack({.keys = keys + ", replay: true", .dropout = 0.3});
-      auto context = training_context(kSlotOffsets);
+      auto context = slot_training_context(kSlotOffsets);
       const auto expected = gradients_of(plain, slot_rows(33), context);
       EXPECT_LE(difference(gradients_of(replayed, slot_rows(33), context), expected), 1e-10)
           << keys;
@@ -327,10 +327,10 @@ TEST(MemorySlots, DropoutDoesNotDependOnMicroBatches) {
                              .dropout = 0.4,
                              .drop_path_rate = drop_path_rate});
     const auto x = slot_rows(33);
-    const auto whole = stack->forward(x, training_context(kSlotOffsets));
+    const auto whole = stack->forward(x, slot_training_context(kSlotOffsets));
     for (const auto& offsets : {std::vector<int64_t>{0, 1, 8, 20}, std::vector<int64_t>{0, 1}}) {
       auto context =
-          training_context(offsets);  // of the last three sequences, or the first of them
+          slot_training_context(offsets);  // of the last three sequences, or the first of them
       context.first_row = 13;
       context.first_sequence = 2;
       context.earlier_lengths = {4, 9};
@@ -346,7 +346,7 @@ TEST(MemorySlots, SegmentsDrawDifferentDropout) {
   auto stack = slot_stack({.dropout = 0.4});
   set_to_zero(*stack, "memory.output");
   const auto x = slot_rows(4).repeat({2, 1});
-  const auto y = stack->forward(x, training_context({0, 8}));
+  const auto y = stack->forward(x, slot_training_context({0, 8}));
   EXPECT_FALSE(test::near(y.narrow(0, 0, 4), y.narrow(0, 4, 4), 0.1));
 }
 
