@@ -71,7 +71,8 @@ def parts_of(tensors, prefix, query_key_value="attention.qkv"):
 
 
 def encoder_of(tensors, prefix, config):
-    encoder = transformers.models.bert.modeling_bert.BertEncoder(config).eval()
+    sizes = dict(config.to_dict(), num_hidden_layers=2)
+    encoder = transformers.models.bert.modeling_bert.BertEncoder(transformers.BertConfig(**sizes, attn_implementation="eager")).eval()
     encoder.load_state_dict(parts_of(tensors, prefix))
     return encoder
 

@@ -66,7 +66,7 @@ void print_model(const models::ModelOptions& model) {
   } else {
     print_inspect_line("vocabulary", with_commas(model.vocabulary));
   }
-  print_inspect_line("maximum length", str_cat(with_commas(model.length), " tokens"));
+  print_inspect_line("maximum length", str_cat(with_commas(models::text_length(model)), " tokens"));
   if (!model.labels.empty()) {
     print_inspect_line("labels", join(model.labels));
   }
@@ -234,7 +234,7 @@ void inspect_config(const std::string& path,
     print_inspect_line("size", "known when the data are counted");
     return;
   }
-  const auto length = run.data.length.value_or(run.model.length);
+  const auto length = run.data.length.value_or(models::text_length(run.model));
   const auto program = static_cast<double>(train::peak_memory());
   train::set_threads(run.train.threads);
   const auto costs = costs_of(run, length);
