@@ -50,9 +50,10 @@ std::shared_ptr<Model> prune_layers(const Model& model,
   check_layers("decoder layers", decoder_layers, options.decoder.layers);
   if (has_distinct_layer_types(options) || options.layer_types.sharing ||
       options.layer_groups > 0 || options.early_exit || options.document) {
-    throw UserError(str_cat(architecture_of(options),
-                            ": its layers cannot be pruned, because they have different types, read "
-                            "documents, share their parameters or have early exits"));
+    throw UserError(
+        str_cat(architecture_of(options),
+                ": its layers cannot be pruned, because they have different types, read "
+                "documents, share their parameters or have early exits"));
   }
   options.layers = layers.empty() ? options.layers : std::ssize(layers);
   options.decoder.layers =
