@@ -77,7 +77,7 @@ struct Documents {
   at::Tensor ids;
 };
 
-const std::vector<Lengths> kTexts = {{3, 5, 2}, {4}, {1, 1, 9, 2, 6, 3}, {2, 2}};
+const std::vector<Lengths> kDocumentTexts = {{3, 5, 2}, {4}, {1, 1, 9, 2, 6, 3}, {2, 2}};
 
 class EveryDocumentEncoder : public testing::TestWithParam<std::string> {};
 
@@ -95,7 +95,7 @@ TEST_P(EveryDocumentEncoder, WithoutLayersOfItsOwnReadsSentencesAsThePlainEncode
       const at::NoGradGuard guard;
       parameter.value().copy_(model->named_parameters()[parameter.key()]);
     }
-    const Documents texts(kTexts);
+    const Documents texts(kDocumentTexts);
     auto sentences = texts.context;
     sentences.layout = nn::sentence_context(texts.context).layout;
     sentences.sentences = {};
@@ -133,10 +133,10 @@ TEST_P(EveryDocumentEncoder, OfOneSentenceWithoutLayersIsThePlainClassifier) {
 
 TEST_P(EveryDocumentEncoder, NoResultDependsOnTheOtherDocuments) {
   const auto model = filled(document_options(GetParam()));
-  const Documents together(kTexts);
+  const Documents together(kDocumentTexts);
   const auto expected = together.logits(*model);
-  for (std::size_t i = 0; i < kTexts.size(); ++i) {
-    Documents alone({kTexts[i]});
+  for (std::size_t i = 0; i < kDocumentTexts.size(); ++i) {
+    Documents alone({kDocumentTexts[i]});
     alone.ids = together.ids.slice(0, together.context.layout.offsets[i],
                                    together.context.layout.offsets[i + 1]);
     EXPECT_TRUE(test::near(alone.logits(*model)[0], expected[static_cast<int64_t>(i)], 1e-5));
@@ -164,12 +164,13 @@ TEST_P(EveryDocumentEncoder, DropoutDoesNotDependOnTheSplitOfAStep) {
     options.attention_dropout = 0.2;
     options.stochastic_depth.drop_path_rate = 0.3;
     const auto model = filled(options);
-    Documents all(kTexts);
+    Documents all(kDocumentTexts);
     all.context.is_training = true;
     all.context.step = 4;
     const auto expected = all.logits(*model);
-    for (std::size_t split = 1; split < kTexts.size(); ++split) {
-      Documents rest({kTexts.begin() + static_cast<std::ptrdiff_t>(split), kTexts.end()});
+    for (std::size_t split = 1; split < kDocumentTexts.size(); ++split) {
+      Documents rest(
+          {kDocumentTexts.begin() + static_cast<std::ptrdiff_t>(split), kDocumentTexts.end()});
       const auto first_row = all.context.layout.offsets[split];
       rest.ids = all.ids.slice(0, first_row);
       auto& context = rest.context;
@@ -179,8 +180,8 @@ TEST_P(EveryDocumentEncoder, DropoutDoesNotDependOnTheSplitOfAStep) {
       context.first_sequence = static_cast<int64_t>(split);
       for (std::size_t i = 0; i < split; ++i) {
         context.earlier_lengths->push_back(all.context.layout.length(static_cast<int64_t>(i)));
-        context.earlier_sentences.counts.push_back(std::ssize(kTexts[i]));
-        for (const auto length : kTexts[i]) {
+        context.earlier_sentences.counts.push_back(std::ssize(kDocumentTexts[i]));
+        for (const auto length : kDocumentTexts[i]) {
           context.earlier_sentences.lengths.push_back(length);
         }
       }
@@ -195,7 +196,7 @@ TEST_P(EveryDocumentEncoder, RecomputedLayersHaveTheSameGradients) {
   auto options = document_options(GetParam());
   options.dropout = 0.2;
   const auto model = filled(options);
-  Documents texts(kTexts);
+  Documents texts(kDocumentTexts);
   texts.context.is_training = true;
   const auto gradients = [&](bool recomputes) {
     test::clear_gradients(*model);
@@ -230,7 +231,7 @@ TEST_P(EveryDocumentEncoder, IsStoredWithTheModel) {
     const auto loaded = load_model(folder.path(), read, 9);
     EXPECT_TRUE(loaded.missing_keys.empty());
     EXPECT_TRUE(loaded.unexpected_keys.empty());
-    const Documents texts(kTexts);
+    const Documents texts(kDocumentTexts);
     EXPECT_TRUE(at::equal(texts.logits(*loaded.model), texts.logits(*model)));
   }
 }
@@ -298,7 +299,7 @@ TEST(Hibert, IsASentenceEncoderAndADocumentEncoder) {
     const at::NoGradGuard guard;
     parameter.value().copy_(parameters["document.encoder.layers." + parameter.key()]);
   }
-  const Documents texts(kTexts);
+  const Documents texts(kDocumentTexts);
   const auto last = nn::sentence_context(texts.context).layout.device_offsets.slice(0, 1) - 1;
   const auto over_sentences = nn::document_context(texts.context);
   const auto vectors = texts.states(*model).index_select(0, last) +
@@ -323,7 +324,7 @@ TEST(HiTransformer, PutsTheStateOfTheSentenceInPlaceOfItsLastToken) {
       parameter.value().copy_(parameters[name_of(parameter.key())]);
     }
   };
-  const Documents texts(kTexts);
+  const Documents texts(kDocumentTexts);
   const auto own = nn::sentence_context(texts.context);
   const auto of_documents = nn::document_context(texts.context);
   const auto last = own.layout.device_offsets.slice(0, 1) - 1;

@@ -427,7 +427,7 @@ TEST(ComputationGate, TheBudgetChangesTheGate) {
   };
   ASSERT_FALSE(test::near(logits_with(0), logits_with(1), 1e-2));
   // In training each sequence has its own; step 0 has no noise.
-  auto context = training_context({0, 1, 2, 3, 4, 5, 6, 7, 8}, 0);
+  auto context = gate_training_context({0, 1, 2, 3, 4, 5, 6, 7, 8}, 0);
   AuxiliaryLosses losses;
   context.auxiliary_losses = &losses;
   const auto found = gate->forward(x, context).factors;
