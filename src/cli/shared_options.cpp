@@ -69,17 +69,19 @@ void declare_early_exit(Arguments& arguments) {
 }
 
 void declare_inference(Arguments& arguments) {
-  arguments.group("Performance")
-      .value("threads", "N", "Number of CPU threads (default: all cores)")
-      .value("precision", "FORMAT",
-             "fp32 (default, reproducible), bf16 (precise to two or three digits, several times "
-             "faster), or auto: bf16 where the CPU or GPU supports it in hardware, else fp32")
-      .flag("int8",
-            "Quantize the weights of linear layers to int8 (CPU only): faster, with a small loss "
-            "of accuracy; measure it with `weft evaluate MODEL --data FILE --int8`")
+  arguments.group("Conditional computation", HelpLevel::kHelpAll)
       .value("budget", "SHARE",
              "Of a model with gates (model.residual.gate): the share of its sub-layers to compute, "
-             "one of its budgets, in place of its own")
+             "one of its budgets, in place of its own");
+  arguments.group("Performance")
+      .value("threads", "N", "Number of CPU threads (default: all cores)")
+      .value(
+          "precision", "FORMAT",
+          "fp32 (default), bf16 (two or three digits, several times faster), or auto: bf16 where "
+          "the hardware supports it, else fp32")
+      .flag("int8",
+            "Quantize linear layers to int8 (CPU only): faster, slightly less accurate; measure it "
+            "with `weft evaluate MODEL --data FILE --int8`")
       .value("device", "DEVICE", "auto (default), cpu or cuda");
 }
 

@@ -148,7 +148,8 @@ const AttentionModel kModels[] = {
     {"causal_mix_of_layers",
      "type: gpt2, layers: 2, attention: {heads: 2}, mix: {type: transparent}", true},
     {"gates",
-     "type: bert, layers: 2, attention: [{heads: 2}, {type: window, window: 4}], residual: {gate: "
+     "type: bert, layers: 2, attention: [{heads: 2, type: full}, {type: window, window: 4}], "
+     "residual: {gate: "
      "{hidden: 8, budgets: [0.25, 1]}}"},
     {"causal_gates",
      "type: gpt2, layers: 2, attention: {heads: 2}, residual: {gate: {hidden: 8, budgets: [0.5]}}",

@@ -342,7 +342,7 @@ void declare_generate(Arguments& arguments) {
       .flag("ids", "Add the ids of the new tokens to each line")
       .flag("stream", "Write the text of a single prompt while it is generated");
   declare_generation(arguments, HelpLevel::kHelp);
-  arguments.group("Performance")
+  arguments.group("Speculative decoding", HelpLevel::kHelpAll)
       .value("draft-model", "MODEL",
              "Smaller model with the same tokenizer for speculative decoding: it proposes tokens, "
              "the model checks several of them in one pass. The texts stay those of the model")

@@ -70,6 +70,28 @@ TEST_F(Generate, ModelDirectoryProvidesDefaults) {
             std::string::npos);
 }
 
+TEST_F(Generate, ADraftModelLeavesTheTexts) {
+  const std::vector<std::string> draft = {"--draft-model", decoder_.path()};
+  for (const auto& options : {std::vector<std::string>{"--ids"}, {"--ids", "--sample"}}) {
+    auto with_draft = options;
+    with_draft.insert(with_draft.end(), draft.begin(), draft.end());
+    const auto done = weft(with_draft, kLines);
+    const auto found = test::json_lines<OrderedJson>(done.out);
+    const auto expected = lines(options, kLines);
+    ASSERT_EQ(found.size(), expected.size()) << done.err;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i]["ids"], expected[i]["ids"]);
+    }
+    EXPECT_NE(done.err.find("proposed tokens were accepted (100 %)"), std::string::npos)
+        << done.err;
+  }
+  EXPECT_NE(error({"--prompt", "x", "--draft-tokens", "3"}).find("needs --draft-model"),
+            std::string::npos);
+  EXPECT_NE(error({"--prompt", "x", "--beams", "2", draft[0], draft[1]}).find("beam search"),
+            std::string::npos);
+  EXPECT_NE(error({"--prompt", "x", draft[0], "nowhere"}).find("nowhere"), std::string::npos);
+}
+
 TEST_F(Generate, TextsTruncatedAtTheModelLengthAreReported) {
   const auto done = weft({"--max-new", "200", "--ids"}, kLines);
   ASSERT_EQ(done.status, 0) << done.err;
