@@ -265,7 +265,8 @@ void read_packing(config::Section& section, DataOptions& options) {
            "Number of streams into which running text is divided, each of which "
            "continues from step to step with the state that recurrent layers left "
            "(truncated backpropagation through time), or the memory of attention type "
-           "transformer_xl or of memory slots; evaluation reads the text as one stream. Needs pack: "
+           "transformer_xl or of memory slots; evaluation reads the text as one stream. Needs "
+           "pack: "
            "stream, shuffle: false, and as many train.batch_sequences. null: each sequence begins "
            "without a state.",
        .unit = "streams",

@@ -64,7 +64,7 @@ struct ForwardContext {
   std::vector<int64_t> earlier_source_lengths = {};
   Sentences sentences = {};
   Sentences earlier_sentences = {};  // of the sequences of the step in earlier micro-batches
-  bool recomputes_layers = false;  // layers keep only their input for the backward pass
+  bool recomputes_layers = false;    // layers keep only their input for the backward pass
   AttentionRecorder* attention_recorder = nullptr;  // receives attention weights, if set
   /// For blocks with cross attention or pooled queries.
   const EncoderStates* encoder_states = nullptr;
