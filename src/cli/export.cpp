@@ -159,9 +159,7 @@ int run_export(std::vector<std::string> raw) {
   log::info(str_cat("[export] ", source, " -> ", output, " in ", arguments.get("dtype", "fp32"),
                     checked));
   if (!models::is_known_to_transformers(loaded.model->options())) {
-    log::info(str_cat("[export] transformers has no model type ",
-                      models::hf_names_of(loaded.model->options()).model_type,
-                      ": only Weft can load it"));
+    log::info("[export] transformers has no such model: only Weft can load it");
   }
   std::cout << output << "\n";
   return 0;

@@ -14,6 +14,7 @@
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/directory.h"
+#include "nn/sublayer.h"
 #include "objectives/evaluation/eval_prediction.h"
 #include "objectives/loss/attention_distillation.h"
 #include "objectives/loss/class_loss.h"
@@ -95,6 +96,15 @@ std::vector<std::string> possible_students(const models::ModelOptions& model) {
     }
   }
   return names;
+}
+
+constexpr const char* kNeedsAttention =
+    "needs the attention between all tokens of a text, which is not known of ";
+
+/// Whether its attention between all tokens of a text can be recorded.
+bool has_attention_of_texts(const models::ModelOptions& model) {
+  const auto& block = model.layer_types.block;
+  return !nn::shortens_sequences(block) && !nn::cuts_sequences(block);
 }
 
 class DistillObjective : public Objective {
@@ -306,6 +316,10 @@ std::optional<Incompatibility> DistillObjective::incompatibility(
     return cannot_train(name(), model, "only supports sequence classification and regression");
   }
   const auto wrong = student_->incompatibility(model);
+  if (!wrong && options_.alpha_attention > 0 && !has_attention_of_texts(model)) {
+    return Incompatibility{"alpha_attention",
+                           str_cat(kNeedsAttention, "model.block: ", model.layer_types.block)};
+  }
   if (!wrong) {
     return std::nullopt;
   }
@@ -328,16 +342,20 @@ ObjectiveTraits DistillObjective::traits(const models::ModelOptions& model) cons
 /// A student in training needs its teacher; one that is only evaluated does not.
 void DistillObjective::check_training(const TrainingSetup& setup) const {
   const auto& section = setup.objective_section;
-  int64_t width = 0;
+  models::ModelOptions teacher;
   try {
-    width = models::read_model_config(models::model_directory(options_.teacher)).dim;
+    teacher = models::read_model_config(models::model_directory(options_.teacher));
   } catch (const UserError& error) {
     section.fail("teacher", error.what());
   }
-  if (!is_classification() && options_.alpha_cos > 0 && width != setup.model.dim) {
+  if (!is_classification() && options_.alpha_cos > 0 && teacher.dim != setup.model.dim) {
     section.fail("alpha_cos",
                  str_cat(options_.alpha_cos, ", but the hidden sizes of student (", setup.model.dim,
-                         ") and teacher (", width, ") differ, allowed is 0"));
+                         ") and teacher (", teacher.dim, ") differ, allowed is 0"));
+  }
+  if (options_.alpha_attention > 0 && !has_attention_of_texts(teacher)) {
+    section.fail("alpha_attention",
+                 str_cat(kNeedsAttention, "the teacher's block ", teacher.layer_types.block));
   }
 }
 

@@ -49,6 +49,20 @@ class DistillTest : public ::testing::Test {
   test::Folder folder_;
 };
 
+TEST_F(DistillTest, LayersThatShortenOrCutTextsHaveNoAttentionToCompare) {
+  auto wanted = options(StudentObjective::kClassify);
+  auto model = test::tiny_model(models::Head::kSequence);
+  for (const auto* block : {"afd", "amf"}) {
+    model.layer_types.block = block;
+    wanted.alpha_attention = 0;
+    EXPECT_FALSE(make_distill(wanted)->incompatibility(model)) << block;
+    wanted.alpha_attention = 1;
+    const auto wrong = make_distill(wanted)->incompatibility(model);
+    ASSERT_TRUE(wrong) << block;
+    EXPECT_EQ(wrong->key, "alpha_attention");
+  }
+}
+
 TEST_F(DistillTest, TermsAreThoseOfDistilBert) {
   const auto teaching = teacher(models::Head::kMaskedLm);
   const auto objective = make_distill(options(StudentObjective::kMlm));

@@ -169,7 +169,8 @@ std::string read_document_type(Section& section, const ModelOptions& options) {
   section.read_name("type", type, type_names(nn::document_encoders(), {kNoDocument}),
                     {.help = "How documents are read: sentence by sentence, then an encoder over "
                              "the vectors of the sentences (hibert, arXiv:1905.06566), or both in "
-                             "turns (hi_transformer, arXiv:2106.01040). none: as one text."});
+                             "turns (hi_transformer, arXiv:2106.01040). none: as one text.",
+                     .suggests_nearest = true});
   return type;
 }
 

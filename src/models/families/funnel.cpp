@@ -9,6 +9,7 @@
 #include "models/families/funnel_kind.h"
 #include "models/funnel_encoder.h"
 #include "nn/attention/scores/funnel_attention.h"
+#include "nn/sublayer.h"
 
 namespace weft::models {
 
@@ -113,6 +114,7 @@ void read_funnel_keys(Section& section, ModelOptions& options, const ModelOption
   refuse("halting", types.halting.has_value(), "its layers shorten the texts");
   refuse("sharing", types.sharing.has_value(), "block_repeats shares layers");
   refuse("mix", types.mix.has_value(), "its layers have states of different lengths");
+  refuse("block", nn::cuts_sequences(types.block), "its layers do not read segments of the texts");
   refuse("residual.type", types.reversible.has_value(), "pooled rows cannot be recovered");
   if (options.dim % 2 != 0) {
     section.report("dim", str_cat(options.dim, " is odd, its sinusoids need an even width"));

@@ -82,8 +82,8 @@ std::string hi_transformer_error(const std::string& keys, int64_t sentence_layer
   const auto stacks = read_stacks(section);
   return sentence_layers % (2 * stacks) == 0
              ? ""
-             : str_cat("with ", stacks, " stacks needs model.layers that ", 2 * stacks,
-                       " divides, found ", sentence_layers);
+             : str_cat("with stacks: ", stacks, " needs model.layers to be a multiple of ",
+                       2 * stacks, ", found ", sentence_layers);
 }
 
 }  // namespace weft::nn

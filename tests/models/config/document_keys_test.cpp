@@ -55,7 +55,8 @@ TEST(DocumentKeys, LayersHaveAttentionAndPositionsOfTheirOwn) {
 
 TEST(DocumentKeys, ErrorsNameTheKey) {
   EXPECT_EQ(message("{type: bert, document: {type: hibirt}}"),
-            "test.yaml:1:31: document.type: 'hibirt' is not one of none, hibert, hi_transformer");
+            "test.yaml:1:31: document.type: 'hibirt' is not one of none, hibert, "
+            "hi_transformer, did you mean 'hibert'?");
   EXPECT_EQ(message("{type: bert, document: {layers: 1}}"),
             "test.yaml:1:33: document.layers: has no effect without document.type");
   EXPECT_EQ(
@@ -63,8 +64,8 @@ TEST(DocumentKeys, ErrorsNameTheKey) {
       "test.yaml:1:39: document.stacks: unknown key 'stacks', allowed: type, layers, sentences, "
       "sentence_length, sentence_vector, pooling, attention, position");
   EXPECT_EQ(message("{type: bert, layers: 6, document: {type: hi_transformer}}"),
-            "test.yaml:1:42: document.type: hi_transformer with 2 stacks needs model.layers that 4 "
-            "divides, found 6");
+            "test.yaml:1:42: document.type: hi_transformer with stacks: 2 needs model.layers "
+            "to be a multiple of 4, found 6");
   EXPECT_EQ(message("{type: bert, position: {length: 40}, document: {type: hibert}}"),
             "test.yaml:1:38: document.sentence_length: 50, must be at most the 40 of "
             "model.position.length");

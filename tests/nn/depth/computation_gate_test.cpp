@@ -402,6 +402,15 @@ TEST(ComputationGate, EachTextOfAStepDrawsABudget) {
   for (const auto budget : {0.25, 0.5, 1.0}) {
     EXPECT_NEAR(targets.eq(budget).sum().item<int64_t>(), 100, 35) << budget;
   }
+  // Other ones with another seed or step.
+  for (const bool is_seed : {true, false}) {
+    AuxiliaryLosses others;
+    auto other = context;
+    other.auxiliary_losses = &others;
+    (is_seed ? other.seed : other.step) += 1;
+    gate->forward(at::ones({300, kGateDim}), other);
+    EXPECT_FALSE(others.all().front().share->targets.equal(targets)) << is_seed;
+  }
   // Outside training: the one that is set.
   AuxiliaryLosses outside;
   auto evaluated = test::context_of(offsets);
