@@ -213,7 +213,7 @@ TEST_P(EncoderDecoderTest, AMixOfTheLastEncoderLayerIsThePlainModel) {
     return hidden_of(model, seq2seq_ids(9), {0, 5, 9}, seq2seq_ids(7, 1), {0, 4, 7});
   };
   EXPECT_FALSE(test::near(hidden(*mixed), hidden(*plain), 1e-3));
-  auto& weight = mixed->named_parameters()["layers.mix.weight"];
+  auto weight = mixed->named_parameters()["layers.mix.weight"];
   ASSERT_EQ(weight.sizes(), at::IntArrayRef({4, 2}));
   weight.select(0, 3).fill_(1e4);
   EXPECT_TRUE(test::near(hidden(*mixed), hidden(*plain), 1e-5));

@@ -76,13 +76,17 @@ std::string layers_error(const DocumentOptions& own, int64_t layers) {
   return reason.empty() ? reason : str_cat(own.encoder.type, " ", reason);
 }
 
-void check_document(Section& section, const Section& model, const ModelOptions& options) {
+/// Whether the classifier pools tokens otherwise than the model that it starts from, or the family.
+bool has_own_pooling(const ModelOptions& options, const ModelOptions* base) {
+  return base == nullptr ? options.layer_types.pooling || options.uses_mean_pooling
+                         : options.layer_types.pooling != base->layer_types.pooling ||
+                               options.uses_mean_pooling != base->uses_mean_pooling;
+}
+
+void check_document(Section& section, const ModelOptions& options) {
   const auto& own = *options.document;
   if (const auto obstacle = document_obstacle(options); !obstacle.empty()) {
     section.fail("type", str_cat("is not possible with ", obstacle));
-  }
-  if (model.has("classifier_pooling")) {
-    model.fail("classifier_pooling", "has no effect with document.type; set document.pooling");
   }
   const auto wrong = layers_error(own, options.layers);
   if (!wrong.empty()) {
@@ -201,8 +205,11 @@ void read_document(Section& model, ModelOptions& options, const ModelOptions* ba
     own.encoder = std::move(*encoder);
     read_document_parts(section, nn::document_encoders().at(type), own);
     options.document = std::move(own);
+    if (has_own_pooling(options, base)) {
+      model.fail("classifier_pooling", "has no effect with document.type; set document.pooling");
+    }
     options.layer_types.pooling.reset();  // of a classifier that init_from names
-    check_document(section, model, options);
+    check_document(section, options);
   }
   section.reject_unread();
   if (base != nullptr && base->document) {

@@ -101,6 +101,14 @@ void read_modernbert_window(LayerPartSection& part,
 void read_modernbert_keys(config::Section& section,
                           ModelOptions& options,
                           const ModelOptions* base) {
+  enum class Pooled { kFirst, kMean };
+  static const config::Choices<Pooled> kWords = {{"cls", Pooled::kFirst}, {"mean", Pooled::kMean}};
+  auto pooled = options.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
+  section.read_choice(
+      "classifier_pooling", pooled, kWords,
+      {.help = "Token pooling for sequence classification. cls: the first token; mean: the mean "
+               "over all tokens (the first token only sees a local window in most layers)."});
+  options.uses_mean_pooling = pooled == Pooled::kMean;
   bert_family::read_keys(section, options, base,
                          {.has_sinusoids = true,
                           .has_rotary = true,
@@ -110,14 +118,6 @@ void read_modernbert_keys(config::Section& section,
                           .has_activation_dropout = true,
                           .half_dims_of_width = 3,
                           .read_window = read_modernbert_window});
-  enum class Pooled { kFirst, kMean };
-  static const config::Choices<Pooled> kWords = {{"cls", Pooled::kFirst}, {"mean", Pooled::kMean}};
-  auto pooled = options.uses_mean_pooling ? Pooled::kMean : Pooled::kFirst;
-  section.read_choice(
-      "classifier_pooling", pooled, kWords,
-      {.help = "Token pooling for sequence classification. cls: the first token; mean: the mean "
-               "over all tokens (the first token only sees a local window in most layers)."});
-  options.uses_mean_pooling = pooled == Pooled::kMean;
 }
 
 /// Replaces a list that follows a rule by that rule.

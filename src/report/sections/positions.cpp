@@ -27,7 +27,8 @@ constexpr int64_t kFeatures = 32;
 constexpr int64_t kFirstColumn = 6;  // of the curves
 constexpr int64_t kLastColumn = 9;
 constexpr int64_t kMostPositions = 48;  // of a similarity matrix
-constexpr int64_t kMostDistance = 64;   // of a bias
+constexpr auto kSimilarities = "Cosine similarity of the learned positions";
+constexpr int64_t kMostDistance = 64;  // of a bias
 
 std::vector<double> range(double first, int64_t count) {
   std::vector<double> values;
@@ -54,7 +55,7 @@ void add_sinusoids(Page& page) {
 }
 
 /// Cosine similarities of evenly spaced rows of a table of learned positions.
-void add_similarities(const at::Tensor& table, Page& page) {
+void add_similarities(const at::Tensor& table, const std::string& title, Page& page) {
   const auto positions = table.to(at::kCPU, at::kDouble);
   const int64_t every = (positions.size(0) + kMostPositions - 1) / kMostPositions;
   const auto chosen = positions.slice(0, 0, positions.size(0), every);
@@ -63,7 +64,7 @@ void add_similarities(const at::Tensor& table, Page& page) {
   for (int64_t i = 0; i < chosen.size(0); ++i) {
     names.push_back(std::to_string(i * every));
   }
-  page.add(Heatmap("Cosine similarity of the learned positions",
+  page.add(Heatmap(title,
                    {.row_label = "position", .column_label = "position", .is_diverging = true},
                    names, names, rows_of(unit.matmul(unit.t()))));
 }
@@ -115,7 +116,8 @@ void add_positions(const ReportInput& input, Page& page) {
     for (const auto& named : model.named_modules()) {
       if (dynamic_cast<nn::PatchEmbeddingsImpl*>(named.value().get()) != nullptr) {
         const auto parameters = named.value()->named_parameters(/*recurse=*/false);
-        add_similarities(parameters["position"][0], page);  // class token first, then the patches
+        // Class token first, then the patches.
+        add_similarities(parameters["position"][0], kSimilarities, page);
       }
     }
     return;
@@ -129,7 +131,10 @@ void add_positions(const ReportInput& input, Page& page) {
       if (embedding->parameters().empty()) {
         has_sinusoids = true;
       } else {
-        add_similarities(table_of(*embedding, options.length), page);
+        const bool is_of_sentences = named.key().starts_with("document.");
+        add_similarities(
+            table_of(*embedding, is_of_sentences ? options.document->sentences : options.length),
+            str_cat(kSimilarities, is_of_sentences ? " of sentences" : ""), page);
       }
     }
     if (const auto* const bias = dynamic_cast<const nn::PositionBias*>(named.value().get())) {
