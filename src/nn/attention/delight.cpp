@@ -83,7 +83,7 @@ GroupLinearImpl::GroupLinearImpl(const LinearOptions& options, int64_t groups, b
               " groups do not divide ", options.inputs, " inputs and ", options.outputs,
               " outputs");
   for (int64_t group = 0; group < groups; ++group) {
-    groups_.push_back(
+    groups_.emplace_back(
         register_module(str_cat("group_", group),
                         Linear(LinearOptions{options.inputs / groups, options.outputs / groups,
                                              options.has_bias})));

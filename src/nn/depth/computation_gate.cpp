@@ -138,6 +138,7 @@ ComputationGateImpl::Gates ComputationGateImpl::forward(const at::Tensor& x,
   }
   if (context.auxiliary_losses != nullptr) {
     std::vector<float> targets;
+    targets.reserve(budgets.size());
     for (const auto budget : budgets) {
       targets.push_back(static_cast<float>(options_.budgets[budget]));
     }

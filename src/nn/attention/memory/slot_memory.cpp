@@ -115,8 +115,8 @@ at::Tensor SlotMemory::write(const at::Tensor& memory,
 
 SlotAttention::SlotAttention(const SlotMemoryOptions& memory,
                              const AttentionOptions& attention,
-                             const NormOptions& norm)
-    : memory_(memory), attention_(attention), norm_(norm) {
+                             NormOptions norm)
+    : memory_(memory), attention_(attention), norm_(std::move(norm)) {
   query_ = register_module("query", query_projection(attention));
   key_value_ = register_module("key_value", key_value_projection(attention));
   output_ = register_module("output", output_projection(attention));

@@ -105,7 +105,7 @@ class SlotAttention : public Sublayer {
  public:
   SlotAttention(const SlotMemoryOptions& memory,
                 const AttentionOptions& attention,
-                const NormOptions& norm);
+                NormOptions norm);
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override;
   bool mixes_tokens() const override { return false; }
