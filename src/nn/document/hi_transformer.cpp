@@ -30,7 +30,7 @@ class HiTransformer : public DocumentEncoder {
   HiTransformer(const DocumentEncoderOptions& options, int64_t stacks)
       : part_(static_cast<std::size_t>(options.sentence_layers / (2 * stacks))) {
     for (int64_t i = 0; i < stacks; ++i) {
-      documents_.push_back(
+      documents_.emplace_back(
           register_module(numbered("encoder", documents_.size()), DocumentLayers(options, i)));
     }
     sentence_vector_ = register_module("sentence_vector", options.sentence_vector);

@@ -105,7 +105,7 @@ class SegmentPass {
   }
 
   at::Tensor slots_before() const {
-    const auto initial = memory_.initial(given_.layout.sequences());
+    auto initial = memory_.initial(given_.layout.sequences());
     if (!is_carried_) {
       return initial;
     }
@@ -238,7 +238,7 @@ at::Tensor run_by_segments(SlotMemory& memory,
                            const SegmentLayers& layers,
                            const at::Tensor& x,
                            const ForwardContext& context) {
-  return context.decoding_state != nullptr ? SegmentDecoding(memory, layers, context, x).forward()
+  return context.decoding_state != nullptr ? decode_by_segments(memory, layers, x, context)
                                            : SegmentPass(memory, stack, layers, context).forward(x);
 }
 
