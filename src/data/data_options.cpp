@@ -266,9 +266,8 @@ void read_packing(config::Section& section, DataOptions& options) {
            "continues from step to step with the state that recurrent layers left "
            "(truncated backpropagation through time), or the memory of attention type "
            "transformer_xl or of memory slots; evaluation reads the text as one stream. Needs "
-           "pack: "
-           "stream, shuffle: false, and as many train.batch_sequences. null: each sequence begins "
-           "without a state.",
+           "pack: stream, shuffle: false, and as many train.batch_sequences. null: each sequence "
+           "begins without a state.",
        .unit = "streams",
        .range = config::between(1, 1 << 20),
        .only_if = "pack: stream"});

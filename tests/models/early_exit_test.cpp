@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/config/early_exit_keys.h"
+#include "models/config/stack_keys.h"
 #include "models/directory.h"
 #include "models/encoder.h"
 #include "models/tiny.h"

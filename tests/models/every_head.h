@@ -84,4 +84,17 @@ struct TwoSequences {
   nn::ForwardContext context;
 };
 
+/// Of the tokens of TwoSequences, which an encoder-decoder has as its source, too.
+inline nn::TokenStates states_of_two_sequences(models::Model& model) {
+  const TwoSequences two(model.options());
+  auto context = two.context;
+  nn::EncoderStates encoder_states;
+  if (models::is_encoder_decoder(model.options())) {
+    encoder_states = {.states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
+                      .layout = two.context.layout};
+    context.encoder_states = &encoder_states;
+  }
+  return {model.hidden(two.input, context), model.histories(two.input, context)};
+}
+
 }  // namespace weft::test

@@ -99,18 +99,6 @@ class OutputLayers : public testing::TestWithParam<OutputCase> {
     test::fill_parameters(*model);
     return model;
   }
-
-  static nn::TokenStates states_of(Model& model) {
-    const test::TwoSequences two(model.options());
-    auto context = two.context;
-    nn::EncoderStates encoder_states;
-    if (is_encoder_decoder(model.options())) {
-      encoder_states = {.states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
-                        .layout = two.context.layout};
-      context.encoder_states = &encoder_states;
-    }
-    return {model.hidden(two.input, context), model.histories(two.input, context)};
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Models, OutputLayers, testing::ValuesIn(output_cases()));
@@ -124,12 +112,14 @@ TEST_P(OutputLayers, AreStoredWithTheModel) {
   const auto loaded = load_model(folder.path(), options, 9);
   EXPECT_TRUE(loaded.missing_keys.empty());
   EXPECT_TRUE(loaded.unexpected_keys.empty());
-  const auto logits = model->lm_logits(states_of(*model));
-  EXPECT_TRUE(at::equal(loaded.model->lm_logits(states_of(*loaded.model)), logits));
+  const auto logits = model->lm_logits(test::states_of_two_sequences(*model));
+  EXPECT_TRUE(
+      at::equal(loaded.model->lm_logits(test::states_of_two_sequences(*loaded.model)), logits));
   const auto fresh = make_model(options, 3);
   test::fill_parameters(*fresh);
   const bool is_by_count = std::string(GetParam().type) != "sampled";
-  EXPECT_EQ(at::equal(fresh->lm_logits(states_of(*fresh)), logits), !is_by_count);
+  EXPECT_EQ(at::equal(fresh->lm_logits(test::states_of_two_sequences(*fresh)), logits),
+            !is_by_count);
 }
 
 TEST_P(OutputLayers, HaveTheirOwnWeightsOrTheOutputMatrix) {
@@ -159,7 +149,7 @@ TEST_P(OutputLayers, HaveTheirOwnWeightsOrTheOutputMatrix) {
 
 TEST_P(OutputLayers, SmoothedLossSpreadsProbabilityOverAllTokens) {
   const auto model = fitted_model();
-  auto states = states_of(*model);
+  auto states = test::states_of_two_sequences(*model);
   states.states = states.states.detach();
   const auto targets = at::arange(states.states.size(0));
   const auto context = test::TwoSequences(model->options()).context;

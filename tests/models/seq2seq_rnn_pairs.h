@@ -10,7 +10,7 @@
 
 #include "models/config/family_definition.h"
 #include "models/encoder_decoder_parts.h"
-#include "models/seq2seq_rnn.h"
+#include "models/seq2seq_rnn/seq2seq_rnn.h"
 #include "nn/attention/attention_recorder.h"
 #include "support/context.h"
 #include "support/tensors.h"

@@ -1,4 +1,4 @@
-#include "models/seq2seq_rnn.h"
+#include "models/seq2seq_rnn/seq2seq_rnn.h"
 
 #include <map>
 #include <string>

@@ -71,19 +71,11 @@ inline std::shared_ptr<Model> fitted(const ModelOptions& options) {
 }
 
 inline nn::TokenStates word_states(Model& model) {
-  const test::TwoSequences two(model.options());
-  auto context = two.context;
-  nn::EncoderStates encoder_states;
-  if (is_encoder_decoder(model.options())) {
-    encoder_states = {.states = model.encode({.ids = two.input.ids, .patches = {}}, two.context),
-                      .layout = two.context.layout};
-    context.encoder_states = &encoder_states;
-  }
-  auto states = model.hidden(two.input, context);
+  auto result = test::states_of_two_sequences(model);
   if (head_of(model.options()).predicts_neighbours) {
-    states = states.narrow(1, 0, states.size(1) / 2);  // of one direction
+    result.states = result.states.narrow(1, 0, result.states.size(1) / 2);  // of one direction
   }
-  return states;
+  return result;
 }
 
 inline at::Tensor weighted_sum(const at::Tensor& x) {

@@ -5,13 +5,12 @@
 
 #include "base/string_util.h"
 #include "models/config/document_keys.h"
-#include "models/config/early_exit_keys.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/json_fields.h"
-#include "models/config/stochastic_depth_keys.h"
+#include "models/config/stack_keys.h"
 
 namespace weft::models {
 

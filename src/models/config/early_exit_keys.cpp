@@ -1,5 +1,3 @@
-#include "models/config/early_exit_keys.h"
-
 #include <string>
 #include <utility>
 
@@ -8,6 +6,7 @@
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/layer_type_keys.h"
+#include "models/config/stack_keys.h"
 #include "nn/sublayer.h"
 
 namespace weft::models {

@@ -1,11 +1,10 @@
-#include "models/config/gate_keys.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/string_util.h"
 #include "models/config/family.h"
+#include "models/config/stack_keys.h"
 #include "nn/block.h"
 #include "nn/residual_scale.h"
 

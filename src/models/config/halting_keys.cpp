@@ -1,11 +1,10 @@
-#include "models/config/halting_keys.h"
-
 #include <optional>
 
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
+#include "models/config/stack_keys.h"
 #include "nn/sublayer.h"
 
 namespace weft::models {

@@ -1,8 +1,7 @@
-#include "models/config/layer_mix_keys.h"
-
 #include <optional>
 
 #include "base/string_util.h"
+#include "models/config/stack_keys.h"
 #include "nn/sublayer.h"
 
 namespace weft::models {

@@ -1,11 +1,9 @@
-#include "models/config/residual_keys.h"
-
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
 #include "models/config/component_json.h"
 #include "models/config/family.h"
-#include "models/config/gate_keys.h"
 #include "models/config/layer_type_keys.h"
+#include "models/config/stack_keys.h"
 #include "nn/block.h"
 #include "nn/residual_scale.h"
 

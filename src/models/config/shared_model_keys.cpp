@@ -7,11 +7,8 @@
 #include "models/config/choice_json.h"
 #include "models/config/embedding_keys.h"
 #include "models/config/family_definition.h"
-#include "models/config/halting_keys.h"
-#include "models/config/layer_mix_keys.h"
 #include "models/config/layer_type_keys.h"
-#include "models/config/residual_keys.h"
-#include "models/config/stochastic_depth_keys.h"
+#include "models/config/stack_keys.h"
 #include "nn/attention/attention.h"
 
 namespace weft::models {

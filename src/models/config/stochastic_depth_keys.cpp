@@ -1,7 +1,6 @@
-#include "models/config/stochastic_depth_keys.h"
-
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
+#include "models/config/stack_keys.h"
 
 namespace weft::models {
 

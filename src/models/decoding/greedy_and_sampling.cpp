@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "kernels/parallel.h"
 #include "kernels/softmax.h"
-#include "kernels/to_device.h"
 #include "models/decoding/sampler.h"
 #include "models/decoding/search.h"
 #include "models/decoding/token_rules.h"
@@ -56,7 +55,7 @@ class GreedyOrSamplingSearch {
         rows.push_back(static_cast<int64_t>(sequences_[i].prompt));
       }
     }
-    auto logits = alive.empty() ? at::Tensor() : rows_of(decoder.first(), rows);
+    auto logits = alive.empty() ? at::Tensor() : select_rows(decoder.first(), rows);
     while (!alive.empty()) {
       if (hooks_.on_step) {
         hooks_.on_step();
@@ -86,16 +85,6 @@ class GreedyOrSamplingSearch {
   }
 
  private:
-  static at::Tensor rows_of(const at::Tensor& logits, const std::vector<int64_t>& rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i] != static_cast<int64_t>(i) ||
-          logits.size(0) != static_cast<int64_t>(rows.size())) {
-        return logits.index_select(0, kernels::to_device(rows, logits.device()));
-      }
-    }
-    return logits;
-  }
-
   GenerationState state(const Sequence& sequence) const {
     const auto& prompt = prompts_[sequence.prompt];
     return {.tokens = sequence.tokens,

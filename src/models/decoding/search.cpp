@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include <ATen/Functions.h>
 
 #include "base/error.h"
 #include "base/string_util.h"
+#include "kernels/to_device.h"
 
 namespace weft::models {
 namespace {
@@ -33,6 +37,12 @@ void Decoder::record_source_attention() {
 const std::vector<std::vector<float>>& Decoder::source_attention() const {
   static const std::vector<std::vector<float>> kNone;
   return kNone;
+}
+
+at::Tensor select_rows(const at::Tensor& x, const std::vector<int64_t>& rows) {
+  std::vector<int64_t> all(static_cast<std::size_t>(x.size(0)));
+  std::iota(all.begin(), all.end(), 0);
+  return rows == all ? x : x.index_select(0, kernels::to_device(rows, x.device()));
 }
 
 double hypothesis_score(double log_probability, int64_t length, const SearchOptions& options) {

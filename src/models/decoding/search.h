@@ -46,6 +46,9 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoder& decoder,
                                                  const SearchOptions& options,
                                                  const SearchHooks& hooks);
 
+/// The rows of x in this order; x itself if they are all of its rows as they are.
+at::Tensor select_rows(const at::Tensor& x, const std::vector<int64_t>& rows);
+
 /// log_probability / length^a, less the word penalty.
 double hypothesis_score(double log_probability, int64_t length, const SearchOptions& options);
 

@@ -7,7 +7,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "kernels/to_device.h"
 #include "models/decoding/sampler.h"
 
 namespace weft::models {
@@ -70,7 +69,7 @@ void SpeculativeDecoder::reorder(const std::vector<int64_t>& rows) {
     draft_.state().reorder(rows);
   }
   if (ahead_.defined()) {
-    ahead_ = ahead_.index_select(0, kernels::to_device(rows, ahead_.device()));
+    ahead_ = select_rows(ahead_, rows);
   }
 }
 

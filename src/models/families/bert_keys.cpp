@@ -1,8 +1,8 @@
 #include "base/string_util.h"
 #include "models/config/document_keys.h"
-#include "models/config/early_exit_keys.h"
 #include "models/config/family.h"
 #include "models/config/shared_model_keys.h"
+#include "models/config/stack_keys.h"
 #include "models/families/bert_kind.h"
 
 namespace weft::models::bert_family {

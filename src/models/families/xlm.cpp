@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/string_util.h"
-#include "models/config/early_exit_keys.h"
 #include "models/config/heads.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/shared_model_keys.h"
+#include "models/config/stack_keys.h"
 #include "models/encoder.h"
 #include "models/families/families.h"
 #include "models/weights/weight_map_builder.h"

@@ -9,7 +9,6 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "base/error.h"
 #include "kernels/flop_counter.h"
@@ -18,6 +17,7 @@
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"
+#include "support/gradients.h"
 #include "support/tensors.h"
 
 namespace weft::nn {
@@ -465,22 +465,7 @@ TEST(ComputationGate, GradientMatchesDifferences) {
   const auto x = gate_input(8).to(at::kDouble).requires_grad_();
   auto leaves = stack->parameters();
   leaves.insert(leaves.begin(), x);
-  const auto gradients = torch::autograd::grad({value_of(x)}, leaves);
-  const at::NoGradGuard guard;
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    for (int64_t i = 0; i < leaves[leaf].numel(); i += 7) {
-      auto element = leaves[leaf].view(-1)[i];
-      const double step = 1e-6;
-      const auto before = element.item<double>();
-      element.fill_(before + step);
-      const auto above = value_of(x).item<double>();
-      element.fill_(before - step);
-      const auto below = value_of(x).item<double>();
-      element.fill_(before);
-      EXPECT_NEAR(gradients[leaf].view(-1)[i].item<double>(), (above - below) / (2 * step), 1e-4)
-          << leaf;
-    }
-  }
+  test::expect_gradients_of_differences([&] { return value_of(x); }, leaves, 7, 1e-4);
 }
 
 /// The gradient of a recomputed layer, with the loss of its gates, is that of one that is kept.

@@ -20,7 +20,7 @@
 namespace weft::nn {
 namespace {
 
-constexpr int64_t kDim = 8;
+constexpr int64_t kAdaptiveDim = 8;
 constexpr int64_t kWords = 20;
 constexpr auto kClusters = "cutoffs: [3, 8], factor: 2";
 const std::vector<int64_t> kBegins = {0, 3, 8, kWords};
@@ -37,15 +37,16 @@ std::vector<int64_t> distinct_counts() {
 std::shared_ptr<TokenEmbedding> adaptive_embedding(const std::string& keys = kClusters,
                                                    int64_t vocabulary = kWords) {
   auto section = config::Document::parse("{" + keys + "}", "embedding").root();
-  auto result =
-      token_embeddings().at("adaptive").read(section)({.vocabulary = vocabulary, .dim = kDim});
+  auto result = token_embeddings()
+                    .at("adaptive")
+                    .read(section)({.vocabulary = vocabulary, .dim = kAdaptiveDim});
   section.reject_unread();
   return result;
 }
 
 std::shared_ptr<OutputLayer> adaptive_output(const std::shared_ptr<TokenEmbedding>& tied,
                                              const std::string& keys = kClusters,
-                                             int64_t width = kDim) {
+                                             int64_t width = kAdaptiveDim) {
   auto section = config::Document::parse("{" + keys + "}", "output").root();
   return output_types()
       .at("adaptive")
@@ -78,7 +79,8 @@ at::Tensor plain_table(const TokenEmbedding& embedding) {
   for (std::size_t k = 0; k + 1 < kBegins.size(); ++k) {
     by_rank.push_back(at::matmul(words_of(embedding, k), projection_of(embedding, k).t()));
   }
-  return at::zeros({kWords, kDim}).index_copy(0, order_of(distinct_counts()), at::cat(by_rank));
+  return at::zeros({kWords, kAdaptiveDim})
+      .index_copy(0, order_of(distinct_counts()), at::cat(by_rank));
 }
 
 /// ln p of all tokens (M, V).
@@ -126,7 +128,7 @@ struct TiedParts {
 };
 
 at::Tensor random_features(int64_t rows) {
-  return (at::arange(rows * kDim, at::kFloat).view({rows, kDim}) * 1.3)
+  return (at::arange(rows * kAdaptiveDim, at::kFloat).view({rows, kAdaptiveDim}) * 1.3)
       .sin()
       .set_requires_grad(true);
 }
@@ -216,7 +218,7 @@ TEST_P(TiedAdaptiveOutput, HasNoMatricesOfTheEmbeddings) {
   for (const auto& parameter : parts.output->parameters()) {
     own += parameter.numel();
   }
-  EXPECT_EQ(own, 2 * kDim + (GetParam() ? 0 : kDim * (4 + 2)));
+  EXPECT_EQ(own, 2 * kAdaptiveDim + (GetParam() ? 0 : kAdaptiveDim * (4 + 2)));
   EXPECT_TRUE(parts.output->buffers().empty());
   EXPECT_FALSE(parts.output->needs_statistics());
 }

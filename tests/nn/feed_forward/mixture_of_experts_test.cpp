@@ -6,12 +6,12 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "nn/auxiliary_losses.h"
 #include "support/components.h"
 #include "support/config.h"
 #include "support/context.h"
+#include "support/gradients.h"
 #include "support/tensors.h"
 
 /// The mixture of experts and the feed-forward type `maxout`.
@@ -129,21 +129,7 @@ TEST(MixtureOfExperts, GradientsAreThoseOfDifferences) {
   const auto x = mixture_input(7).to(at::kDouble).requires_grad_();
   auto leaves = layer->parameters();
   leaves.insert(leaves.begin(), x);
-  const auto gradients = torch::autograd::grad({value_of(x)}, leaves);
-  const at::NoGradGuard guard;
-  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    for (int64_t i = 0; i < leaves[leaf].numel(); i += 5) {
-      auto element = leaves[leaf].view(-1)[i];
-      const double step = 1e-6;
-      const auto before = element.item<double>();
-      element.fill_(before + step);
-      const auto above = value_of(x).item<double>();
-      element.fill_(before - step);
-      const auto below = value_of(x).item<double>();
-      element.fill_(before);
-      EXPECT_NEAR(gradients[leaf].view(-1)[i].item<double>(), (above - below) / (2 * step), 1e-5);
-    }
-  }
+  test::expect_gradients_of_differences([&] { return value_of(x); }, leaves, 5, 1e-5);
 }
 
 std::vector<AuxiliaryLoss> losses_of(FeedForward& layer,

@@ -1,4 +1,4 @@
-#include "models/rnn_decoder_state.h"
+#include "models/seq2seq_rnn/rnn_decoder_state.h"
 
 #include <ATen/Functions.h>
 

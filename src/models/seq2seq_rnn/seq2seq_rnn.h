@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "models/rnn_decoder_state.h"
+#include "models/seq2seq_rnn/rnn_decoder_state.h"
 #include "nn/linear.h"
 #include "nn/recurrent/cell.h"
 #include "nn/recurrent/encoder_attention.h"

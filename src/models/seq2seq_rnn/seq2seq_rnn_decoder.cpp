@@ -7,7 +7,7 @@
 #include "kernels/dropout.h"
 #include "kernels/recurrent.h"
 #include "kernels/to_device.h"
-#include "models/seq2seq_rnn.h"
+#include "models/seq2seq_rnn/seq2seq_rnn.h"
 #include "nn/decoding_state.h"
 #include "nn/dropout_sites.h"
 
