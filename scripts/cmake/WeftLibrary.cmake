@@ -8,7 +8,7 @@ endfunction()
 function(weft_library name)
   cmake_parse_arguments(PARSE_ARGV 1 LIBRARY "TORCH" "" "DEPENDS;LIBRARIES;SHARED_LIBRARIES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "src/cli/main.cpp$")
+  list(FILTER sources EXCLUDE REGEX "src/(cli/main|kernels/cpu/level).cpp$")  # built as the program, and for each instruction set level
   add_library(weft_${name} STATIC ${sources})
   target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>
                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/weft>)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -190,6 +191,21 @@ std::vector<std::string> glob_paths(const std::string& pattern) {
   }
   std::sort(paths.begin(), paths.end());  // bytewise, independent of the locale
   return paths;
+}
+
+TemporaryDirectory::TemporaryDirectory(const std::string& name)
+    : path_((std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string()) {
+  if (::mkdtemp(path_.data()) == nullptr) {
+    throw FileError(path_ + ": cannot create a temporary directory");
+  }
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  try {
+    remove_tree(path_);
+  } catch (const FileError&) {
+    // A leftover temporary directory does no harm.
+  }
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -69,5 +70,10 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 /// Formats a table as lines: columns two spaces apart, the first left-aligned, the others
 /// right-aligned.
 std::string format_columns(const std::vector<std::vector<std::string>>& rows);
+
+/// Decodes base64 text (RFC 4648, section 4); nullopt if it is invalid.
+std::optional<std::string> from_base64(std::string_view text);
+/// Encodes bytes, with padding.
+std::string to_base64(std::string_view bytes);
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 
 #include "batching/device_batch.h"
 #include "kernels/to_device.h"
-#include "models/token_states.h"
+#include "models/model.h"
 
 namespace weft::batching {
 

@@ -35,4 +35,8 @@ int run_doctor(std::vector<std::string> arguments);
 /// `transformers`, from the tables of families and objectives.
 std::string support_page();
 
+/// Imports a model that is one file of another program: ARPA, fastText. False: it is not such a
+/// file. Throws UsageError for options that do not apply, formats::Error.
+bool import_file(const Arguments& arguments, const std::string& output);
+
 }  // namespace weft::cli

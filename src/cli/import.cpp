@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "cli/commands.h"
-#include "cli/import_file.h"
 #include "cli/model_output.h"
 #include "data/tokenizer.h"
 #include "models/adapters/adapter_reader.h"

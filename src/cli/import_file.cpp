@@ -1,5 +1,3 @@
-#include "cli/import_file.h"
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -8,10 +6,11 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/commands.h"
 #include "cli/model_output.h"
 #include "data/tokenizer_options.h"
 #include "data/tokenizers/fasttext/fasttext_features.h"
-#include "models/baselines/fasttext_import.h"
+#include "models/baselines/fasttext.h"
 #include "models/directory.h"
 #include "models/ngram/arpa.h"
 

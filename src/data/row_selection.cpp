@@ -1,6 +1,7 @@
 #include "data/row_selection.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 
@@ -8,12 +9,12 @@
 #include "base/random.h"
 #include "base/string_util.h"
 #include "data/error.h"
-#include "data/folds.h"
 #include "data/images/image_source.h"
 #include "formats/error.h"
 #include "formats/json.h"
 
 namespace weft::data {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -285,6 +286,27 @@ RowSelection select_rows(const DataOptions& options,
   data.folds.reset();
   data.split = {};
   return result;
+}
+
+std::vector<int64_t> assign_folds(const std::vector<int64_t>& classes,
+                                  int64_t count,
+                                  uint64_t seed) {
+  std::map<int64_t, std::vector<std::size_t>> rows;
+  for (std::size_t row = 0; row < classes.size(); ++row) {
+    rows[classes[row]].push_back(row);
+  }
+  std::vector<int64_t> folds(classes.size());
+  int64_t next = 0;  // continues from class to class, so that the last rows of each are spread too
+  uint64_t number = 0;
+  for (const auto& [name, members] : rows) {
+    const Permutation order(static_cast<int64_t>(members.size()), seed, RandomPurpose::kFolds,
+                            number++);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const auto row = members[static_cast<std::size_t>(order(static_cast<int64_t>(i)))];
+      folds[row] = next++ % count;
+    }
+  }
+  return folds;
 }
 
 }  // namespace weft::data

@@ -1,11 +1,10 @@
-#include "formats/raw_records.h"
-
 #include <algorithm>
 #include <array>
 
 #include "base/string_util.h"
 #include "formats/byte_source.h"
 #include "formats/row_reader.h"
+#include "formats/table_reader.h"
 
 namespace weft::formats {
 

@@ -15,7 +15,7 @@
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/model_decoder.h"
-#include "models/token_states.h"
+#include "models/model.h"
 #include "nn/forward_context.h"
 
 namespace weft::inference {

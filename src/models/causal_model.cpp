@@ -8,7 +8,7 @@
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
 #include "models/stack_parts.h"
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/attention_types.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling/pooling.h"
 

@@ -16,7 +16,6 @@
 #include "models/vision.h"
 #include "models/weights/initialize.h"
 #include "models/weights/tensors.h"
-#include "models/weights/weight_layout.h"
 #include "models/weights/weight_map.h"
 #include "models/weights/weights.h"
 

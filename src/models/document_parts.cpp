@@ -1,9 +1,8 @@
-#include "models/document_parts.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "models/encoder.h"
+#include "models/stack_parts.h"
 #include "nn/attention/attention.h"
 
 namespace weft::models {

@@ -5,11 +5,10 @@
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/config/layer_types.h"
-#include "models/document_parts.h"
 #include "models/generator.h"
 #include "models/stack_parts.h"
-#include "nn/attention/patterns/window_attention.h"
-#include "nn/document/sentence_layout.h"
+#include "nn/attention/attention_types.h"
+#include "nn/document/document_encoder.h"
 #include "nn/dropout_sites.h"
 #include "nn/pooling/pooling.h"
 

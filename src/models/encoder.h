@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/config/embedding_sharing.h"
+#include "models/config/options.h"
 #include "models/early_exit.h"
 #include "models/heads.h"
 #include "models/model.h"

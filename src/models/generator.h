@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/config/embedding_sharing.h"
+#include "models/config/options.h"
 #include "models/directory.h"
 
 namespace weft::models {

@@ -206,4 +206,18 @@ torch::nn::Module* find_module(const torch::nn::Module& root, const std::string&
   return dot == std::string::npos ? child->get() : find_module(**child, path.substr(dot + 1));
 }
 
+nn::TokenStates token_states(Model& model,
+                             const TextInput& input,
+                             const nn::ForwardContext& context) {
+  return {model.hidden(input, context), model.histories(input, context)};
+}
+
+nn::TokenStates selected_token_states(Model& model,
+                                      const TextInput& input,
+                                      const nn::ForwardContext& context,
+                                      const nn::RowSelection& rows) {
+  return {model.selected_hidden_states(input, context, rows),
+          model.selected_histories(input, context, rows)};
+}
+
 }  // namespace weft::models

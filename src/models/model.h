@@ -8,17 +8,29 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include "kernels/activation.h"
 #include "models/config/options.h"
-#include "models/token_metrics.h"
 #include "nn/embedding/token_embedding.h"
 #include "nn/forward_context.h"
 #include "nn/output/output_layer.h"
 #include "nn/row_selection.h"
 
 namespace weft::models {
+
+/// For each row: -log softmax(logits)[target], the argmax of the logits, and its probability.
+struct TokenMetrics {
+  std::vector<double> losses;
+  std::vector<int64_t> predictions;
+  std::vector<double> scores;
+
+  void append(const TokenMetrics& more);
+};
+
+/// logits (M, C), targets (M).
+TokenMetrics token_metrics(const at::Tensor& logits, const std::vector<int64_t>& targets);
 
 /// A packed token stream on the model's device.
 struct TextInput {
@@ -195,5 +207,16 @@ class Model : public torch::nn::Module {
 
 /// The submodule with a dotted path (`layers.0.attention`), or nullptr.
 torch::nn::Module* find_module(const torch::nn::Module& root, const std::string& path);
+
+/// Model::hidden and Model::histories of the same rows.
+nn::TokenStates token_states(Model& model,
+                             const TextInput& input,
+                             const nn::ForwardContext& context);
+
+/// Model::selected_hidden_states and Model::selected_histories.
+nn::TokenStates selected_token_states(Model& model,
+                                      const TextInput& input,
+                                      const nn::ForwardContext& context,
+                                      const nn::RowSelection& rows);
 
 }  // namespace weft::models

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/config/options.h"
+#include "nn/document/document_encoder.h"
 #include "nn/embedding/token_embedding.h"
 #include "nn/norm/norm.h"
 #include "nn/position/position.h"
@@ -28,5 +29,9 @@ std::shared_ptr<nn::TokenEmbedding> register_words(torch::nn::Module& model,
 /// The positions of one stack, for the stack and its embeddings. `side`: heads, is_causal; the rest
 /// follows from the options.
 nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions side);
+
+/// The document encoder of a model that has one (ModelOptions::document). Its layers are as those
+/// of the model, with attention and positions of their own.
+std::shared_ptr<nn::DocumentEncoder> make_document_encoder(const ModelOptions& options);
 
 }  // namespace weft::models

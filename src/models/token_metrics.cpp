@@ -1,9 +1,8 @@
-#include "models/token_metrics.h"
-
 #include <ATen/Functions.h>
 #include <ATen/ops/from_blob.h>
 
 #include "kernels/to_device.h"
+#include "models/model.h"
 
 namespace weft::models {
 

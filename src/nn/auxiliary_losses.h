@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 
@@ -58,5 +61,11 @@ class AuxiliaryLosses {
   std::vector<AuxiliaryLoss> losses_;
   at::Tensor sequence_losses_;
 };
+
+/// Sets the loss of each sequence, from which layers that draw at random learn
+/// (nn/auxiliary_losses.h), if there are any. `loss_of`: of sequence b, a scalar.
+void set_sequence_losses(const ForwardContext& context,
+                         int64_t sequences,
+                         const std::function<at::Tensor(int64_t)>& loss_of);
 
 }  // namespace weft::nn

@@ -14,7 +14,6 @@
 #include "nn/feed_forward/feed_forward.h"
 #include "nn/forward_context.h"
 #include "nn/norm/norm.h"
-#include "nn/norm/norm_place.h"
 #include "nn/residual_scale.h"
 #include "nn/row_selection.h"
 #include "nn/sublayer.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -56,6 +57,15 @@ std::vector<int64_t> ranks_of(const at::Tensor& tokens, int64_t vocabulary, std:
     }
   }
   return ranks;
+}
+
+std::vector<int64_t> by_frequency(const std::vector<int64_t>& counts) {
+  std::vector<int64_t> tokens(counts.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::stable_sort(tokens.begin(), tokens.end(), [&](int64_t a, int64_t b) {
+    return counts[static_cast<std::size_t>(a)] > counts[static_cast<std::size_t>(b)];
+  });
+  return tokens;
 }
 
 }  // namespace weft::nn

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
+
+#include "base/random.h"
 
 namespace weft::nn {
 
@@ -16,5 +20,13 @@ class InitialValues {
   /// would have otherwise.
   virtual void initialize(const std::string& name, at::Tensor parameter) const = 0;
 };
+
+/// Standard normal values in fp64 from the stream.
+inline at::Tensor normal_tensor(at::IntArrayRef sizes, Random& random) {
+  auto result = at::empty(sizes, at::kDouble);
+  auto* const values = result.data_ptr<double>();
+  std::generate(values, values + result.numel(), [&] { return random.normal(); });
+  return result;
+}
 
 }  // namespace weft::nn

@@ -18,7 +18,6 @@
 #include "nn/attention/tree/span_nodes.h"
 #include "nn/block_hook.h"
 #include "nn/layer_run.h"
-#include "nn/stack_blocks.h"
 
 namespace weft::nn {
 

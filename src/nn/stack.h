@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,8 +9,8 @@
 #include <torch/nn/module.h>
 
 #include "nn/block.h"
+#include "nn/depth/drop_path.h"
 #include "nn/depth/halting.h"
-#include "nn/depth/stochastic_depth.h"
 #include "nn/embedding/step_embedding.h"
 #include "nn/layer_mix.h"
 #include "nn/position/position.h"
@@ -131,5 +132,14 @@ class StackImpl : public torch::nn::Module {
   std::shared_ptr<Norm> norm_;          // null in post-norm stacks
 };
 TORCH_MODULE(Stack);
+
+struct StackBlocks {
+  std::vector<std::shared_ptr<Block>> distinct;  // with parameters of their own
+  std::vector<std::size_t> owners;               // of each layer: the one that it runs
+  bool has_one_width = true;                     // D features between the layers
+};
+
+/// The blocks of a stack. Throws config::Error for layers whose widths do not fit each other.
+StackBlocks make_blocks(const StackOptions& options);
 
 }  // namespace weft::nn

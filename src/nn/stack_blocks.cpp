@@ -1,5 +1,3 @@
-#include "nn/stack_blocks.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include "base/string_util.h"
 #include "config/section.h"
 #include "nn/attention/attention_parts.h"
+#include "nn/stack.h"
 
 namespace weft::nn {
 

@@ -9,8 +9,6 @@
 #include "nn/attention/cross_attention.h"
 #include "nn/attention/memory/slot_memory.h"
 #include "nn/block.h"
-#include "nn/convolution/convolution.h"
-#include "nn/pooling/distilling.h"
 #include "nn/recurrent/recurrent.h"
 
 namespace weft::nn {

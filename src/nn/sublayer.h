@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include "config/section.h"
 #include "nn/component.h"
 #include "nn/depth/computation_gate.h"
 #include "nn/dropout_sites.h"
@@ -120,5 +121,17 @@ bool carries_own_state(const std::string& order);
 bool cuts_sequences(const std::string& order);
 /// Whether one of them returns fewer rows than it reads.
 bool shortens_sequences(const std::string& order);
+
+/// The sub-layer `v`: the convolution module of Conformer (arXiv:2005.08100, section 2.2), with the
+/// norm of the model in place of the batch norm.
+SublayerDefinition::Maker read_convolution(config::Section& section);
+
+/// The sub-layer `d`: the distilling of Informer between two layers of an encoder, which halves the
+/// length of each sequence (arXiv:2012.07436, section 3.3): a convolution over three tokens, a
+/// norm, ELU, and the maximum over three tokens at every second one. l tokens leave ceil(l / 2)
+/// rows. Convolution and windows begin and end with each sequence. Batch norm would make results
+/// depend on the other texts of a batch; here the norm is that of the model, or takes the mean and
+/// variance of each feature over the tokens of a text.
+SublayerDefinition::Maker read_distilling(config::Section& section);
 
 }  // namespace weft::nn

@@ -13,7 +13,7 @@
 #include "metrics/metrics.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/token_metrics.h"
+#include "models/model.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
 #include "objectives/objective.h"

@@ -16,7 +16,6 @@
 #include "data/label_form.h"
 #include "data/split_rows.h"
 #include "data/tokenizer_options.h"
-#include "models/config/embedding_sharing.h"
 #include "models/config/options.h"
 #include "models/model.h"
 #include "objectives/data/datasets.h"

@@ -6,7 +6,6 @@
 
 #include "config/section.h"
 #include "data/datasets/masking.h"
-#include "models/config/embedding_sharing.h"
 #include "models/config/options.h"
 #include "objectives/incompatibility.h"
 

@@ -7,11 +7,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 
-#include "base/base64.h"
 #include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
-#include "data/images/example_image.h"
+#include "data/images/image_dataset.h"
 #include "report/markup.h"
 
 namespace weft::report {

@@ -1,10 +1,9 @@
-#include "report/text_diff.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
 
 #include "base/string_util.h"
+#include "report/page/page.h"
 
 namespace weft::report {
 

@@ -1,6 +1,6 @@
-#include "base/base64.h"
-
 #include <gtest/gtest.h>
+
+#include "base/string_util.h"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
-#include "data/folds.h"
-
 #include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
+
+#include "data/row_selection.h"
 
 namespace weft::data {
 namespace {

@@ -1,7 +1,6 @@
-#include "formats/raw_records.h"
-
 #include <gtest/gtest.h>
 
+#include "formats/table_reader.h"
 #include "support/folder.h"
 
 namespace weft::formats {

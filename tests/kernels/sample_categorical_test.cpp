@@ -1,5 +1,3 @@
-#include "kernels/sample_categorical.h"
-
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "kernels/softmax.h"
 
 namespace weft::kernels {
 namespace {

@@ -12,7 +12,7 @@
 #include "support/folder.h"
 #include "support/tensors.h"
 
-/// Encoders with layers that halve the lengths of texts (nn/pooling/distilling.h).
+/// Encoders with layers that halve the lengths of texts (nn/sublayer.h).
 namespace weft::models {
 namespace {
 

@@ -6,10 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
-#include "models/document_parts.h"
 #include "models/encoder.h"
+#include "models/stack_parts.h"
 #include "models/tiny.h"
-#include "nn/document/sentence_layout.h"
 #include "nn/pooling/sequence_pooling.h"
 #include "support/folder.h"
 #include "support/tensors.h"

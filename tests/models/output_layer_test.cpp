@@ -12,7 +12,7 @@
 #include "every_head.h"
 #include "models/config/config_json.h"
 #include "models/config/family.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 #include "support/folder.h"
 #include "support/tensors.h"

@@ -11,7 +11,7 @@
 
 #include "every_head.h"
 #include "models/config/family.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 #include "nn/embedding/token_embedding.h"
 #include "support/tensors.h"

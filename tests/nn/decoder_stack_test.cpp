@@ -1,10 +1,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/attention_types.h"
 #include "nn/decoding_state.h"
-#include "nn/norm/rms_norm.h"
-#include "nn/position/t5_bias.h"
+#include "nn/norm/norm.h"
+#include "nn/position/position_types.h"
 #include "nn/stack.h"
 #include "support/context.h"
 #include "support/tensors.h"

@@ -3,7 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/attention_types.h"
 #include "support/context.h"
 #include "support/tensors.h"
 

@@ -9,7 +9,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "models/generator.h"
-#include "models/weights/weight_layout.h"
 #include "models/weights/weight_map.h"
 #include "objectives/masked_lm.h"
 #include "objectives/objectives.h"

@@ -1,6 +1,6 @@
-#include "report/text_diff.h"
-
 #include <gtest/gtest.h>
+
+#include "report/page/page.h"
 
 namespace weft::report {
 namespace {

@@ -16,7 +16,6 @@
 #include "data/split_rows.h"
 #include "data/text/text_shingles.h"
 #include "formats/byte_source.h"
-#include "formats/raw_records.h"
 #include "formats/table_reader.h"
 
 namespace weft::cli {

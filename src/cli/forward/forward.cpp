@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "models/directory.h"
 #include "models/weights/tensors.h"
-#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 
 namespace weft::cli {
 

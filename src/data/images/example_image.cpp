@@ -1,7 +1,7 @@
-#include "data/images/example_image.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "data/images/image_dataset.h"
 
 namespace weft::data {
 

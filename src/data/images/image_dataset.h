@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/data_options.h"
 #include "data/dataset.h"
 #include "data/images/image_format.h"
+#include "formats/image.h"
 
 namespace weft::data {
 
@@ -39,5 +41,12 @@ std::shared_ptr<const ImageDataset> make_image_dataset(const std::vector<DataIte
 
 /// Example of one image for inference: no label, no augmentation.
 Example image_example(const formats::Image& image, const ImageSettings& settings);
+
+/// The image of an example's patches, as the model sees it: of the size and with the colours before
+/// normalisation. Hidden patches are grey or, if `shows_hidden`, as they are.
+formats::Image example_image(const Example& example,
+                             int64_t patch,
+                             const ImagePreprocessorConfig& format,
+                             bool shows_hidden = false);
 
 }  // namespace weft::data

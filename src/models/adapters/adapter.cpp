@@ -13,7 +13,7 @@
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "models/weights/tensors.h"
-#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 
 namespace weft::models {
 

@@ -15,7 +15,6 @@
 #include "models/config/heads.h"
 #include "models/config/json_fields.h"
 #include "models/weights/tensors.h"
-#include "models/weights/weight_layout.h"
 #include "models/weights/weight_map.h"
 
 namespace weft::models {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+
+#include "formats/fasttext_file.h"
 #include "models/baselines/baseline.h"
 
 namespace weft::models {
@@ -21,5 +24,9 @@ class FastText : public Baseline {
   at::Tensor words_;   // (V, D)
   at::Tensor output_;  // (C, D), undefined with an output layer of its own weights
 };
+
+/// The model of a fastText file, with its class names. A hierarchical softmax gets fastText's own
+/// tree; one-vs-all and negative sampling become independent classes (`multi_label`).
+std::shared_ptr<FastText> fasttext_model(const formats::FastTextFile& file);
 
 }  // namespace weft::models

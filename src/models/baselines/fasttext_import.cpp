@@ -1,14 +1,13 @@
-#include "models/baselines/fasttext_import.h"
-
 #include <algorithm>
 #include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "models/baselines/fasttext.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 
 namespace weft::models {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/string_util.h"
-#include "models/config/document_keys.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"

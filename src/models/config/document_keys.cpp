@@ -1,5 +1,3 @@
-#include "models/config/document_keys.h"
-
 #include <string_view>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"
+#include "models/config/stack_keys.h"
 #include "nn/attention/attention.h"
 #include "nn/document/document_encoder.h"
 #include "nn/pooling/sequence_pooling.h"

@@ -1,10 +1,9 @@
-#include "models/config/embedding_keys.h"
-
 #include <string>
 
 #include "base/string_util.h"
 #include "models/config/component_keys.h"
 #include "models/config/family.h"
+#include "models/config/layer_type_keys.h"
 #include "models/config/layer_types.h"
 #include "models/config/shared_model_keys.h"
 #include "nn/embedding/token_embedding.h"

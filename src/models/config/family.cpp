@@ -5,8 +5,7 @@
 
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
-#include "nn/position/learned.h"
-#include "nn/position/sinusoidal.h"
+#include "nn/position/position_types.h"
 
 namespace weft::models {
 

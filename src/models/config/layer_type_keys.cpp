@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/string_util.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "nn/block.h"
 #include "nn/pooling/sequence_pooling.h"
 

@@ -90,4 +90,17 @@ void read_sharing(config::Section section,
 /// the number of layers of the model, or of its encoder and its decoder. Throws config::Error.
 void read_block(config::Section& model, const std::vector<int64_t>& stacks, LayerTypes& types);
 
+// Keys of `model:` about word embeddings, and whether the output has the same weights.
+
+/// Reads the section `embedding`. `base`: the init_from model, which must have the same. Throws
+/// config::Error.
+void read_embedding_type(config::Section& model, ModelOptions& options, const ModelOptions* base);
+
+/// Reads `tie_word_embeddings`, if the family has this key, and checks whether the output can be
+/// tied to the word embeddings, or left untied, as the options say. Throws config::Error.
+void read_ties(config::Section& model,
+               ModelOptions& options,
+               const ModelOptions* base,
+               bool has_key = true);
+
 }  // namespace weft::models

@@ -11,7 +11,6 @@
 #include "models/config/json_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/options.h"
-#include "models/config/output_types.h"
 #include "models/config/stack_keys.h"
 #include "nn/embedding/token_embedding.h"
 #include "nn/pooling/sequence_pooling.h"
@@ -313,6 +312,21 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
                                         nn::sequence_poolings());
   }
   return types;
+}
+
+namespace {
+
+constexpr nn::OutputDefinition kShortlist = {
+    .name = "shortlist", .read = read_shortlist_output, .needs_histories = true};
+
+}  // namespace
+
+const Registry<nn::OutputDefinition>& output_types() {
+  [[maybe_unused]] static const bool is_added = [] {
+    nn::register_output(kShortlist);
+    return true;
+  }();
+  return nn::output_types();
 }
 
 }  // namespace weft::models

@@ -13,7 +13,8 @@
 #include "nn/depth/halting.h"
 #include "nn/embedding/step_embedding.h"
 #include "nn/layer_mix.h"
-#include "nn/norm/norm_place.h"
+#include "nn/norm/norm.h"
+#include "nn/output/output_layer.h"
 #include "nn/reversible.h"
 
 namespace weft::nn {
@@ -143,5 +144,12 @@ std::string tie_error(const LayerTypes& types, bool is_tied);
 void write_layer_types(formats::Json& json, const LayerTypes& types);
 /// Throws UserError, naming `place`, for types that this program does not have.
 LayerTypes read_layer_types(const formats::Json& json, const std::string& place);
+
+/// nn::output_types() with those that consist of models.
+const Registry<nn::OutputDefinition>& output_types();
+
+/// The most frequent tokens by the network, the others by an n-gram model (Schwenk, Computer Speech
+/// and Language 21, 2007).
+nn::OutputMaker read_shortlist_output(config::Section& section);
 
 }  // namespace weft::models

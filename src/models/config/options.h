@@ -13,14 +13,20 @@
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
-#include "nn/depth/stochastic_depth.h"
+#include "nn/depth/drop_path.h"
 #include "nn/feed_forward/mixture_of_experts.h"
-#include "nn/norm/norm_place.h"
-#include "nn/position/disentangled.h"
-#include "nn/position/rotary.h"
-#include "nn/position/t5_bias.h"
+#include "nn/norm/norm.h"
+#include "nn/position/position_types.h"
 
 namespace weft::models {
+
+/// What a discriminator has in common with its generator.
+enum class EmbeddingSharing {
+  kShared,  // all embeddings (arXiv:2003.10555, section 3.2)
+  /// The discriminator adds a table of its own to the generator's word embeddings, which get no
+  /// gradient from it (arXiv:2111.09543, section 3.3).
+  kGradientDisentangled
+};
 
 struct FamilyDefinition;
 /// A registered model family: built-in ones and those of register_family (family_definition.h).

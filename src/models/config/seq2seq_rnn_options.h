@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "nn/component.h"
-#include "nn/recurrent/coverage.h"
+#include "nn/recurrent/encoder_attention.h"
 
 namespace weft::nn {
 struct CellOptions;

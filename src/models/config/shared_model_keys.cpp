@@ -5,7 +5,6 @@
 
 #include "base/string_util.h"
 #include "models/config/choice_json.h"
-#include "models/config/embedding_keys.h"
 #include "models/config/family_definition.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/stack_keys.h"

@@ -7,8 +7,8 @@
 
 #include "kernels/to_device.h"
 #include "models/config/family_definition.h"
+#include "models/model.h"
 #include "models/source_attention.h"
-#include "models/token_states.h"
 #include "nn/attention/attention_recorder.h"
 
 namespace weft::models {

@@ -1,5 +1,4 @@
 #include "base/string_util.h"
-#include "models/config/document_keys.h"
 #include "models/config/family.h"
 #include "models/config/shared_model_keys.h"
 #include "models/config/stack_keys.h"

@@ -1,8 +1,7 @@
-#include "nn/attention/patterns/big_bird.h"
-
 #include "base/string_util.h"
 #include "models/families/bert_kind.h"
 #include "models/families/families.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 namespace weft::models {
 

@@ -6,7 +6,6 @@
 #include "base/string_util.h"
 #include "models/config/component_json.h"
 #include "models/config/component_keys.h"
-#include "models/config/embedding_keys.h"
 #include "models/config/hf_config_fields.h"
 #include "models/config/layer_type_keys.h"
 #include "models/config/shared_model_keys.h"

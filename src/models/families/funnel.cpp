@@ -8,7 +8,7 @@
 #include "models/families/families.h"
 #include "models/families/funnel_kind.h"
 #include "models/funnel_encoder.h"
-#include "nn/attention/scores/funnel_attention.h"
+#include "nn/attention/attention_types.h"
 #include "nn/sublayer.h"
 
 namespace weft::models {

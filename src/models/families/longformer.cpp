@@ -1,5 +1,3 @@
-#include "nn/attention/patterns/longformer.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +5,7 @@
 #include "models/config/heads.h"
 #include "models/families/bert_kind.h"
 #include "models/families/families.h"
+#include "nn/attention/attention_types.h"
 
 namespace weft::models {
 

@@ -13,8 +13,8 @@
 #include "models/families/families.h"
 #include "models/families/reformer_kind.h"
 #include "nn/attention/approximations/sorted_hash_attention.h"
-#include "nn/attention/patterns/neighbour_chunks.h"
-#include "nn/position/axial.h"
+#include "nn/attention/patterns/sparse_pattern.h"
+#include "nn/position/position_types.h"
 
 namespace weft::models {
 

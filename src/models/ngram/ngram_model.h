@@ -6,7 +6,6 @@
 
 #include "models/model.h"
 #include "models/ngram/tables.h"
-#include "models/token_metrics.h"
 
 namespace weft::models {
 

@@ -1,5 +1,3 @@
-#include "models/ngram/shortlist_output.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,6 +16,7 @@
 #include "kernels/linear/linear.h"
 #include "kernels/to_device.h"
 #include "models/config/family.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 #include "models/ngram/ngram_model.h"
 #include "models/ngram/smoothing.h"

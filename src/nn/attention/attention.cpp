@@ -3,13 +3,10 @@
 #include <cmath>
 
 #include "base/string_util.h"
-#include "nn/attention/approximations/linformer.h"
 #include "nn/attention/approximations/nystrom.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/delight.h"
-#include "nn/attention/patterns/big_bird.h"
-#include "nn/attention/patterns/longformer.h"
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 namespace weft::nn {
 

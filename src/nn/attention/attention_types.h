@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "nn/attention/attention.h"
 #include "nn/attention/patterns/sparse_pattern.h"
 
@@ -60,5 +62,43 @@ PatternMaker read_dilated_pattern(config::Section& section);
 PatternMaker read_multi_scale_pattern(config::Section& section);
 /// tokens that see and are seen by all (arXiv:2004.05150, section 3.1)
 PatternMaker read_global_pattern(config::Section& section);
+
+/// Type `window`, with the key `window`: each token attends to those of its sequence at most half a
+/// window away (arXiv:2004.05150, section 3.1); causal: to itself and the window - 1 tokens before
+/// it.
+AttentionMaker read_window_attention(config::Section& section);
+AttentionMaker window_attention(int64_t window);
+
+struct LongformerOptions {
+  int64_t window = 512;       // tokens around each token, half on each side
+  int64_t global_tokens = 1;  // first tokens of a sequence that see and are seen by all
+};
+
+/// Type `longformer` (arXiv:2004.05150, section 3.1): a window for most tokens; global tokens have
+/// projections of their own. Throws config::Error for causal models.
+AttentionMaker read_longformer_attention(config::Section& section);
+std::shared_ptr<Attention> make_longformer_attention(const AttentionOptions& options,
+                                                     const LongformerOptions& longformer);
+
+struct LinformerOptions {
+  int64_t landmarks = 256;         // R, reduced keys of each sequence
+  int64_t length = 512;            // of the longest sequence
+  bool shares_projections = true;  // of keys and values
+};
+
+/// Type `linformer` (arXiv:2006.04768): each sequence of length l has R keys E k and values F v,
+/// where E and F are the first l columns of learned matrices (R, length). Positions are not part of
+/// the keys; RoPE rotates them before the reduction. Throws config::Error for causal models and for
+/// relative positions.
+AttentionMaker read_linformer_attention(config::Section& section);
+std::shared_ptr<Attention> make_linformer_attention(const AttentionOptions& options,
+                                                    const LinformerOptions& linformer);
+
+/// Attention of Funnel-Transformer (arXiv:2006.03236, appendix A.2) with Transformer-XL's positions
+/// and biases for tokens of the same and of different types. Queries may be pooled rows: keys and
+/// values are then ForwardContext::encoder_states. `separate_cls`: the scores of the first token
+/// have neither positions nor types.
+std::shared_ptr<Attention> make_funnel_attention(const AttentionOptions& options,
+                                                 bool separate_cls);
 
 }  // namespace weft::nn

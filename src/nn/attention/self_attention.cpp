@@ -11,8 +11,8 @@
 #include "nn/attention/kv_cache.h"
 #include "nn/attention/memory/segment_memory.h"
 #include "nn/auxiliary_losses.h"
-#include "nn/depth/distinct_rows.h"
 #include "nn/dropout_sites.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 

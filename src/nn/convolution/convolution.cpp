@@ -1,5 +1,3 @@
-#include "nn/convolution/convolution.h"
-
 #include <cmath>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "nn/initial_values.h"
 #include "nn/linear.h"
 #include "nn/norm/norm.h"
+#include "nn/sublayer.h"
 
 namespace weft::nn {
 

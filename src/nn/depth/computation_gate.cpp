@@ -14,8 +14,8 @@
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/auxiliary_losses.h"
-#include "nn/depth/distinct_rows.h"
 #include "nn/pooling/pooling.h"
+#include "nn/row_selection.h"
 #include "nn/sublayer.h"
 
 namespace weft::nn {

@@ -11,8 +11,8 @@
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "nn/auxiliary_losses.h"
-#include "nn/depth/distinct_rows.h"
 #include "nn/pooling/pooling.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 

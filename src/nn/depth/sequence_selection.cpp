@@ -6,7 +6,7 @@
 #include <ATen/Functions.h>
 
 #include "kernels/to_device.h"
-#include "nn/depth/distinct_rows.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 

@@ -1,8 +1,6 @@
 #include "nn/document/document_encoder.h"
 
 #include "kernels/embedding.h"
-#include "nn/document/hi_transformer.h"
-#include "nn/document/hibert.h"
 
 namespace weft::nn {
 

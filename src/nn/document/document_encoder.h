@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include <torch/nn/module.h>
@@ -28,7 +29,7 @@ struct DocumentEncoderOptions {
 };
 
 /// What a document encoder does with the layers of the sentences, and behind them. Both contexts
-/// are those of whole documents (nn/document/sentence_layout.h).
+/// are those of whole documents (document_context below).
 class DocumentEncoder : public torch::nn::Module {
  public:
   /// Runs `layers`, which read sentences: embedded tokens (N, D) -> states of the tokens (N, D).
@@ -68,5 +69,31 @@ class DocumentLayersImpl : public torch::nn::Module {
   Stack layers_{nullptr};  // null: the vectors stay as they are
 };
 TORCH_MODULE(DocumentLayers);
+
+/// HIBERT (arXiv:1905.06566, section 3.1): the layers of the sentences, then a second encoder over
+/// the vectors of the sentences and their positions. What a token is does not depend on other
+/// sentences.
+DocumentEncoderDefinition::Maker read_hibert(config::Section& section);
+
+/// Hi-Transformer (arXiv:2106.01040, section 2): stacks of layers over the tokens of each sentence,
+/// then layers over the sentences of a document, which read the state of the last token of each
+/// sentence and put theirs in its place, then layers over the tokens again. The layers of the
+/// sentences are divided evenly among the stacks and their two parts. So the states of tokens
+/// depend on the whole document.
+DocumentEncoderDefinition::Maker read_hi_transformer(config::Section& section);
+
+/// Whether the layers of the sentences can be divided so; see DocumentEncoderDefinition::error.
+std::string hi_transformer_error(const std::string& keys, int64_t sentence_layers);
+
+/// The two contexts of a nested batch, tokens -> sentences -> documents. The key of each row's and
+/// each sequence's dropout counts the sentences of earlier micro-batches, so that it does not
+/// depend on the split of a step. The attention of divided texts is not recorded.
+
+/// For the rows of tokens, (N, D): each sentence of ForwardContext::sentences is a sequence.
+/// Throws c10::Error if they are not all tokens of the sequences.
+ForwardContext sentence_context(const ForwardContext& context);
+
+/// For the rows of sentences, (S, D): each sequence of the context is one of its sentences.
+ForwardContext document_context(const ForwardContext& context);
 
 }  // namespace weft::nn

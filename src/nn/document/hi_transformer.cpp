@@ -1,12 +1,10 @@
-#include "nn/document/hi_transformer.h"
-
 #include <vector>
 
 #include <ATen/Functions.h>
 
 #include "base/string_util.h"
 #include "nn/activation_hook.h"
-#include "nn/document/sentence_layout.h"
+#include "nn/document/document_encoder.h"
 #include "nn/row_selection.h"
 
 namespace weft::nn {

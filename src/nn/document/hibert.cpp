@@ -1,6 +1,4 @@
-#include "nn/document/hibert.h"
-
-#include "nn/document/sentence_layout.h"
+#include "nn/document/document_encoder.h"
 
 namespace weft::nn {
 

@@ -1,8 +1,8 @@
-#include "nn/document/sentence_layout.h"
-
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include "nn/document/document_encoder.h"
 
 namespace weft::nn {
 

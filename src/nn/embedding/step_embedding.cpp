@@ -6,7 +6,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "kernels/sum.h"
-#include "nn/position/sinusoidal.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -8,7 +8,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/component.h"
-#include "nn/token_statistics.h"
+#include "nn/frequency_clusters.h"
 
 namespace weft::nn {
 

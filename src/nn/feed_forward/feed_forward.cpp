@@ -7,7 +7,6 @@
 
 #include "kernels/dropout.h"
 #include "nn/dropout_sites.h"
-#include "nn/feed_forward/feed_forward_types.h"
 #include "nn/feed_forward/mixture_of_experts.h"
 #include "nn/linear.h"
 #include "nn/recompute.h"

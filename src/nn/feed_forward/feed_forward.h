@@ -39,4 +39,9 @@ void register_feed_forward(const FeedForwardDefinition& definition);
 /// Type `standard`: two projections, or three if it is gated.
 std::shared_ptr<FeedForward> make_standard_feed_forward(const FeedForwardOptions& options);
 
+// The readers of the feed-forward types that need no header of their own.
+
+/// the largest of several projections (arXiv:1302.4389)
+FeedForwardMaker read_maxout_feed_forward(config::Section& section);
+
 }  // namespace weft::nn

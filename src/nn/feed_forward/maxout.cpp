@@ -4,7 +4,7 @@
 
 #include "kernels/dropout.h"
 #include "nn/dropout_sites.h"
-#include "nn/feed_forward/feed_forward_types.h"
+#include "nn/feed_forward/feed_forward.h"
 #include "nn/linear.h"
 
 namespace weft::nn {

@@ -3,7 +3,6 @@
 #include <ATen/Functions.h>
 
 #include "kernels/norm.h"
-#include "nn/norm/rms_norm.h"
 
 namespace weft::nn {
 

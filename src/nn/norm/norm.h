@@ -10,6 +10,10 @@
 
 namespace weft::nn {
 
+/// After the residual sum (arXiv:1706.03762), before the sub-layer (arXiv:2002.04745), before it
+/// and behind it (arXiv:2105.13290), or nowhere.
+enum class NormPlacement { kPost, kPre, kSandwich, kNone };
+
 class Norm;
 struct NormOptions;
 using NormDefinition = ComponentDefinition<Norm, NormOptions>;
@@ -50,5 +54,8 @@ const Registry<NormDefinition>& norm_types();
 
 /// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
 void register_norm(const NormDefinition& definition);
+
+/// Type `rms` (arXiv:1910.07467): scale only, the mean is not subtracted.
+std::shared_ptr<Norm> make_rms_norm(const NormOptions& options);
 
 }  // namespace weft::nn

@@ -1,8 +1,7 @@
-#include "nn/norm/rms_norm.h"
-
 #include <ATen/Functions.h>
 
 #include "kernels/norm.h"
+#include "nn/norm/norm.h"
 
 namespace weft::nn {
 

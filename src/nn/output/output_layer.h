@@ -14,7 +14,7 @@
 #include "nn/component.h"
 #include "nn/embedding/token_embedding.h"
 #include "nn/forward_context.h"
-#include "nn/token_statistics.h"
+#include "nn/frequency_clusters.h"
 
 namespace weft::nn {
 

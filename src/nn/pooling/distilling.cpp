@@ -1,5 +1,3 @@
-#include "nn/pooling/distilling.h"
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "nn/norm/norm.h"
 #include "nn/pooling/pooling.h"
 #include "nn/pooling/token_pooling.h"
+#include "nn/sublayer.h"
 
 namespace weft::nn {
 

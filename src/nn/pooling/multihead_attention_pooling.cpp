@@ -1,5 +1,3 @@
-#include "nn/pooling/multihead_attention_pooling.h"
-
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "kernels/sum.h"
 #include "nn/linear.h"
 #include "nn/norm/norm.h"
+#include "nn/pooling/sequence_pooling.h"
 
 namespace weft::nn {
 

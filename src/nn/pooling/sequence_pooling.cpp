@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 
 #include "nn/linear.h"
-#include "nn/pooling/multihead_attention_pooling.h"
 #include "nn/pooling/pooling.h"
 
 namespace weft::nn {

@@ -31,4 +31,8 @@ const Registry<SequencePoolingDefinition>& sequence_poolings();
 /// Adds a type; call it before weft::run. Throws std::invalid_argument if the name is taken.
 void register_sequence_pooling(const SequencePoolingDefinition& definition);
 
+/// Type `multihead_attention`: a learned vector attends to the tokens of each sequence, with a
+/// residual feed-forward and norms around it (PMA with one seed, arXiv:1810.00825, section 3.2).
+SequencePoolingMaker read_multihead_attention_pooling(config::Section& section);
+
 }  // namespace weft::nn

@@ -8,7 +8,7 @@
 
 #include "kernels/embedding.h"
 #include "kernels/to_device.h"
-#include "nn/earlier_lengths.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 

@@ -1,5 +1,3 @@
-#include "nn/position/alibi.h"
-
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include "base/string_util.h"
 #include "kernels/to_device.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

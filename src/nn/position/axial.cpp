@@ -1,11 +1,10 @@
-#include "nn/position/axial.h"
-
 #include <algorithm>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
 #include "base/string_util.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,5 +1,3 @@
-#include "nn/position/convolutional.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "nn/convolution/time_convolution.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,5 +1,3 @@
-#include "nn/position/disentangled.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "base/string_util.h"
 #include "nn/norm/norm.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,7 +1,7 @@
-#include "nn/position/learned.h"
-
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,15 +1,6 @@
 #include "nn/position/position.h"
 
-#include "nn/position/alibi.h"
-#include "nn/position/axial.h"
-#include "nn/position/convolutional.h"
-#include "nn/position/disentangled.h"
-#include "nn/position/learned.h"
-#include "nn/position/relative.h"
-#include "nn/position/rotary.h"
-#include "nn/position/sinusoidal.h"
-#include "nn/position/t5_bias.h"
-#include "nn/position/tupe.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

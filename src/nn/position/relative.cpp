@@ -1,5 +1,3 @@
-#include "nn/position/relative.h"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "kernels/linear/linear.h"
 #include "nn/attention/scores/score_parts.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,6 +1,5 @@
-#include "nn/position/rotary.h"
-
 #include "base/string_util.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

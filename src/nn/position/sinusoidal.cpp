@@ -1,9 +1,9 @@
-#include "nn/position/sinusoidal.h"
-
 #include <algorithm>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,5 +1,3 @@
-#include "nn/position/t5_bias.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,6 +6,7 @@
 
 #include "base/string_util.h"
 #include "kernels/to_device.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

@@ -1,5 +1,3 @@
-#include "nn/position/tupe.h"
-
 #include <cmath>
 #include <map>
 #include <memory>
@@ -12,7 +10,7 @@
 #include "nn/attention/scores/score_parts.h"
 #include "nn/linear.h"
 #include "nn/norm/norm.h"
-#include "nn/position/t5_bias.h"
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 

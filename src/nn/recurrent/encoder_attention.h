@@ -8,10 +8,14 @@
 #include "nn/attention/scores/score_functions.h"
 #include "nn/forward_context.h"
 #include "nn/linear.h"
-#include "nn/recurrent/coverage.h"
 #include "nn/recurrent/local_window.h"
 
 namespace weft::nn {
+
+/// Whether a decoder knows how much it has attended to each source token (arXiv:1601.04811):
+/// `kSum`, the sum of the attention weights so far; `kFertility`, divided by the predicted number
+/// of target tokens that the source token explains (section 3.1).
+enum class Coverage { kNone, kSum, kFertility };
 
 struct EncoderAttentionOptions {
   int64_t query_width = 0;

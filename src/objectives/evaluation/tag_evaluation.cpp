@@ -9,7 +9,7 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "metrics/confusion_counts.h"
-#include "models/token_metrics.h"
+#include "models/model.h"
 
 namespace weft::objectives {
 

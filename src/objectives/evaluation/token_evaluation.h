@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "models/token_metrics.h"
+#include "models/model.h"
 #include "objectives/evaluation/record_evaluation.h"
 
 namespace weft::objectives {

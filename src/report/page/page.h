@@ -80,4 +80,8 @@ class Page {
   int64_t refresh_seconds_ = 0;
 };
 
+/// The words of `text`, with those that `reference` does not have inserted and those that only
+/// `reference` has deleted, by a longest common subsequence of words.
+std::vector<TextSpan> word_differences(const std::string& reference, const std::string& text);
+
 }  // namespace weft::report

@@ -17,8 +17,8 @@
 #include "models/inference.h"
 #include "report/examples.h"
 #include "report/markup.h"
+#include "report/page/page.h"
 #include "report/sections/sections.h"
-#include "report/text_diff.h"
 #include "train/checkpoint/checkpoint.h"
 
 namespace weft::report {

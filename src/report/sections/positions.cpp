@@ -12,7 +12,7 @@
 #include "models/stack_parts.h"
 #include "nn/embedding/patch_embeddings.h"
 #include "nn/position/position.h"
-#include "nn/position/sinusoidal.h"
+#include "nn/position/position_types.h"
 #include "report/examples.h"
 #include "report/figures/charts.h"
 #include "report/figures/line_chart.h"

@@ -11,7 +11,7 @@
 
 #include "base/string_util.h"
 #include "config/yaml.h"
-#include "data/images/example_image.h"
+#include "data/images/image_dataset.h"
 #include "formats/tensorboard_values.h"
 #include "models/config/family_definition.h"
 #include "train/log/metrics_log.h"

@@ -16,13 +16,12 @@
 #include "models/config/family_definition.h"
 #include "models/directory.h"
 #include "models/weights/weights.h"
+#include "train/optimizer/train_options.h"
 #include "train/run/device.h"
 #include "train/run/run_config.h"
 #include "train/run/run_directory.h"
 #include "train/step/evaluation_driver.h"
-#include "train/step/pretrained_embeddings.h"
 #include "train/step/run_components.h"
-#include "train/step/run_length.h"
 
 namespace weft::train {
 

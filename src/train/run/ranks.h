@@ -1,8 +1,15 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include <c10/core/Device.h>
+
 #include "train/distributed/process_group.h"
 #include "train/optimizer/train_options.h"
+#include "train/run/run_config.h"
 #include "train/run/run_record.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 
@@ -13,5 +20,13 @@ void divide_ranks(const RanksOptions& options, ProcessGroup& group);
 /// Throws UserError on all ranks unless they have the same precision, data, tokenizer and initial
 /// weights: they would train a model that none of them describes.
 void require_same_run(ProcessGroup& group, const RunRecord& record);
+
+/// prepare_run on each rank. What is stored on disk is built by rank 0, with all cores of its
+/// machine, and read by the others. If ranks are on several machines, the first of each tokenises a
+/// share of the running text before. Throws UserError, Stopped, DistributedError.
+RunComponents prepare_on_ranks(const RunConfig& config,
+                               const std::optional<std::string>& checkpoint,
+                               const c10::Device& device,
+                               ProcessGroup& group);
 
 }  // namespace weft::train

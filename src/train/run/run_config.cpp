@@ -6,12 +6,11 @@
 #include "base/string_util.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 #include "objectives/objective_registry.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/parameter_groups.h"
-#include "train/run/train_section.h"
 #include "train/sweep/sweep_grid.h"
 
 namespace weft::train {

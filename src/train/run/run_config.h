@@ -62,4 +62,7 @@ void reject_unused_keys(const config::Section& data,
                         const config::Section& train,
                         const RunConfig& config);
 
+/// Reads `train:`, whose defaults depend on the model and the objective. Throws config::Error.
+void read_train_section(const config::Section& root, config::Section& train, RunConfig& config);
+
 }  // namespace weft::train

@@ -15,13 +15,12 @@
 #include "data/row_selection.h"
 #include "models/config/family_definition.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/optimizer/train_options.h"
 #include "train/run/determinism.h"
 #include "train/run/device.h"
-#include "train/run/rank_preparation.h"
 #include "train/run/ranks.h"
 #include "train/run/run_directory.h"
 #include "train/step/out_of_memory.h"
-#include "train/step/run_length.h"
 #include "train/step/trainer.h"
 
 namespace weft::train {

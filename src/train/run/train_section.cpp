@@ -1,5 +1,3 @@
-#include "train/run/train_section.h"
-
 #include <set>
 #include <utility>
 
@@ -7,6 +5,7 @@
 #include "config/reference.h"
 #include "models/config/family_definition.h"
 #include "objectives/objective_registry.h"
+#include "train/run/run_config.h"
 
 namespace weft::train {
 

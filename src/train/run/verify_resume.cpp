@@ -15,7 +15,6 @@
 #include "base/string_util.h"
 #include "base/system_calls.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/temporary_directory.h"
 #include "train/run/determinism.h"
 #include "train/run/reproduce.h"
 

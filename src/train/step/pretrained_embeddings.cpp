@@ -1,5 +1,3 @@
-#include "train/step/pretrained_embeddings.h"
-
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "base/string_util.h"
 #include "formats/word_vectors.h"
 #include "models/config/family.h"
+#include "train/step/run_components.h"
 
 namespace weft::train {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "train/checkpoint/temporary_directory.h"
+#include "base/file.h"
 #include "train/run/device.h"
 #include "train/step/trainer.h"
 

@@ -22,7 +22,6 @@
 #include "objectives/data/training_texts.h"
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/lora_run.h"
-#include "train/step/pretrained_embeddings.h"
 
 namespace weft::train {
 

@@ -1,9 +1,8 @@
-#include "train/step/run_length.h"
-
 #include <cmath>
 
 #include "base/error.h"
 #include "base/string_util.h"
+#include "train/optimizer/train_options.h"
 
 namespace weft::train {
 

@@ -1,5 +1,3 @@
-#include "data/tokenizers/pre_tokenizers/word_splitters.h"
-
 #include <array>
 #include <cstdint>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
+#include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
 namespace {

@@ -13,7 +13,7 @@
 #include "models/config/presets.h"
 #include "models/tiny.h"
 #include "models/weights/tensors.h"
-#include "models/weights/weight_layout.h"
+#include "models/weights/weight_map.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/tensor_file.h"

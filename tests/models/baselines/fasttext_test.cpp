@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "models/baselines/fasttext_import.h"
 #include "models/config/family.h"
 #include "models/directory.h"
 #include "nn/output/output_layer.h"

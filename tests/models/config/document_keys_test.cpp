@@ -1,5 +1,3 @@
-#include "models/config/document_keys.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
@@ -7,6 +5,7 @@
 #include "models/config/config_json.h"
 #include "models/config/family.h"
 #include "models/config/options.h"
+#include "models/config/stack_keys.h"
 #include "nn/document/document_encoder.h"
 #include "nn/pooling/sequence_pooling.h"
 #include "nn/position/position.h"

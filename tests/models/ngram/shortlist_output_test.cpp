@@ -1,5 +1,3 @@
-#include "models/ngram/shortlist_output.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -12,7 +10,7 @@
 
 #include "base/error.h"
 #include "models/config/family.h"
-#include "models/config/output_types.h"
+#include "models/config/layer_types.h"
 #include "models/directory.h"
 #include "models/ngram/ngram_model.h"
 #include "models/ngram/smoothing.h"

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/attention_types.h"
 #include "support/context.h"
 #include "support/tensors.h"
 

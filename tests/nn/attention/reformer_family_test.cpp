@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "nn/attention/approximations/sorted_hash_attention.h"
-#include "nn/attention/patterns/neighbour_chunks.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 #include "nn/decoding_state.h"
 #include "nn/feed_forward/feed_forward.h"
-#include "nn/position/axial.h"
+#include "nn/position/position_types.h"
 #include "support/attention.h"
 #include "support/components.h"
 #include "support/config.h"

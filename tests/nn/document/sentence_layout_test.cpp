@@ -1,9 +1,8 @@
-#include "nn/document/sentence_layout.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "nn/document/document_encoder.h"
 #include "support/context.h"
 
 namespace weft::nn {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "nn/position/learned.h"
+#include "nn/position/position_types.h"
 #include "support/context.h"
 #include "support/tensors.h"
 

@@ -1,5 +1,3 @@
-#include "nn/pooling/distilling.h"
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "nn/attention/attention.h"
 #include "nn/position/position.h"
 #include "nn/stack.h"
+#include "nn/sublayer.h"
 #include "support/attention.h"
 #include "support/config.h"
 #include "support/context.h"

@@ -1,13 +1,12 @@
-#include "nn/position/alibi.h"
-
 #include <cmath>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "nn/attention/patterns/window_attention.h"
+#include "nn/attention/attention_types.h"
 #include "nn/decoding_state.h"
+#include "nn/position/position_types.h"
 #include "nn/stack.h"
 #include "support/context.h"
 #include "support/tensors.h"

@@ -1,11 +1,10 @@
-#include "nn/position/convolutional.h"
-
 #include <string>
 #include <vector>
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "nn/position/position_types.h"
 #include "support/config.h"
 #include "support/context.h"
 #include "support/tensors.h"

@@ -1,9 +1,8 @@
-#include "nn/position/disentangled.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "nn/position/position_types.h"
 #include "nn/stack.h"
 #include "support/config.h"
 #include "support/context.h"

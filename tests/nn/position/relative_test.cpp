@@ -1,10 +1,9 @@
-#include "nn/position/relative.h"
-
 #include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "nn/position/position_types.h"
 #include "nn/stack.h"
 #include "support/attention.h"
 #include "support/config.h"

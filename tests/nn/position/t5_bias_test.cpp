@@ -1,6 +1,6 @@
-#include "nn/position/t5_bias.h"
-
 #include <gtest/gtest.h>
+
+#include "nn/position/position_types.h"
 
 namespace weft::nn {
 namespace {

@@ -1,9 +1,8 @@
-#include "nn/position/tupe.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "nn/position/position_types.h"
 #include "nn/stack.h"
 #include "support/components.h"
 #include "support/config.h"

@@ -1,9 +1,8 @@
-#include "train/step/run_length.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "support/config.h"
+#include "train/optimizer/train_options.h"
 
 namespace weft::train {
 namespace {

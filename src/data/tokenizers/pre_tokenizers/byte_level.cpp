@@ -6,7 +6,6 @@
 #include "data/tokenizers/decoder.h"
 #include "data/tokenizers/normalizers/normalizer.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
-#include "data/tokenizers/pre_tokenizers/word_splitters.h"
 
 namespace weft::data {
 

@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
-#include "data/tokenizers/pre_tokenizers/word_splitters.h"
 
 namespace weft::data {
 

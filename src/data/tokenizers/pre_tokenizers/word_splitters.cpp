@@ -1,5 +1,3 @@
-#include "data/tokenizers/pre_tokenizers/word_splitters.h"
-
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -8,6 +6,7 @@
 
 #include "base/codepoints.h"
 #include "base/utf8.h"
+#include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
 
 namespace weft::data {
 

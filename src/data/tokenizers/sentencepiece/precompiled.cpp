@@ -5,7 +5,7 @@
 
 #include <utf8proc.h>
 
-#include "base/base64.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/normalizers/character_map.h"
 #include "data/tokenizers/normalizers/normalizer.h"

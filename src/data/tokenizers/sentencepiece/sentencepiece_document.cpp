@@ -2,7 +2,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/base64.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/documents.h"

@@ -13,7 +13,7 @@
 #include "nn/attention/attention_types.h"
 #include "nn/attention/row_groups.h"
 #include "nn/attention/self_attention.h"
-#include "nn/random_tensor.h"
+#include "nn/initial_values.h"
 
 namespace weft::nn {
 

@@ -1,6 +1,5 @@
-#include "nn/attention/approximations/linformer.h"
-
 #include "kernels/linear/linear.h"
+#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
 

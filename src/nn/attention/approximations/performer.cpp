@@ -9,7 +9,7 @@
 #include "nn/attention/attention_types.h"
 #include "nn/attention/linear_core.h"
 #include "nn/attention/self_attention.h"
-#include "nn/random_tensor.h"
+#include "nn/initial_values.h"
 
 namespace weft::nn {
 

@@ -10,7 +10,7 @@
 #include "nn/attention/approximations/bucketed_attention.h"
 #include "nn/attention/attention_types.h"
 #include "nn/attention/patterns/sparse_pattern.h"
-#include "nn/random_tensor.h"
+#include "nn/initial_values.h"
 
 namespace weft::nn {
 

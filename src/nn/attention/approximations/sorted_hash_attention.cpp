@@ -13,7 +13,7 @@
 #include "base/string_util.h"
 #include "kernels/sum.h"
 #include "nn/attention/approximations/bucketed_attention.h"
-#include "nn/random_tensor.h"
+#include "nn/initial_values.h"
 
 namespace weft::nn {
 

@@ -11,8 +11,8 @@
 #include "nn/auxiliary_losses.h"
 #include "nn/block_hook.h"
 #include "nn/carried_state.h"
-#include "nn/depth/distinct_rows.h"
 #include "nn/layer_run.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 

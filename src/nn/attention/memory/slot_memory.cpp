@@ -19,7 +19,7 @@
 #include "nn/attention/self_attention.h"
 #include "nn/block.h"
 #include "nn/decoding_state.h"
-#include "nn/depth/distinct_rows.h"
+#include "nn/row_selection.h"
 
 namespace weft::nn {
 

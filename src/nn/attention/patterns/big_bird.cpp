@@ -1,10 +1,9 @@
-#include "nn/attention/patterns/big_bird.h"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/random.h"
 #include "base/string_util.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 namespace weft::nn {
 

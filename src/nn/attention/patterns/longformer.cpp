@@ -1,11 +1,10 @@
-#include "nn/attention/patterns/longformer.h"
-
 #include <algorithm>
 #include <vector>
 
 #include <ATen/ATen.h>
 
 #include "kernels/to_device.h"
+#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/self_attention.h"
 #include "nn/attention/sparse_core.h"

@@ -1,4 +1,4 @@
-#include "nn/attention/patterns/neighbour_chunks.h"
+#include "nn/attention/patterns/sparse_pattern.h"
 
 namespace weft::nn {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "nn/attention/attention_types.h"
-#include "nn/attention/patterns/big_bird.h"
 #include "nn/attention/self_attention.h"
 #include "nn/attention/sparse_core.h"
 

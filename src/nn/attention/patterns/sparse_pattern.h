@@ -94,4 +94,28 @@ void require_fixed_pattern(const config::Section& section,
                            std::string_view key,
                            const PatternOptions& options);
 
+struct BigBirdOptions {
+  int64_t block = 64;         // tokens
+  int64_t random_blocks = 3;  // for each block, other ones in each head and layer
+  int64_t window_blocks = 3;  // neighbours, itself included; odd
+  int64_t seed = 0;           // of the random blocks
+};
+
+/// Pattern `big_bird` (arXiv:2007.14062, section 2): blocks of tokens that see their neighbours,
+/// random blocks, and the first and the last block, which see all. Short sequences have full
+/// attention. Throws config::Error for causal models.
+PatternMaker read_big_bird_pattern(config::Section& section);
+std::shared_ptr<SparsePattern> make_big_bird_pattern(const BigBirdOptions& options, int64_t layer);
+
+/// Chunks of consecutive tokens. A token attends to its own chunk and to chunks beside it; beside
+/// the first chunk is the last one, as in transformers' Reformer.
+struct NeighbourChunkOptions {
+  int64_t length = 64;   // tokens of a chunk
+  int64_t before = 1;    // chunks before its own
+  int64_t after = 0;     // and behind
+  int64_t multiple = 1;  // of a text's length to count its chunks; a multiple of `length`
+};
+
+std::shared_ptr<SparsePattern> make_neighbour_chunks(const NeighbourChunkOptions& options);
+
 }  // namespace weft::nn

@@ -1,5 +1,3 @@
-#include "nn/attention/patterns/window_attention.h"
-
 #include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/mask_patterns.h"

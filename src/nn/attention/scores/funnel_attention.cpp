@@ -1,5 +1,3 @@
-#include "nn/attention/scores/funnel_attention.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
+#include "nn/attention/attention_types.h"
 #include "nn/attention/dense_core.h"
 #include "nn/attention/scores/score_parts.h"
 #include "nn/attention/self_attention.h"

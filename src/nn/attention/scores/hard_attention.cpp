@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "base/random.h"
-#include "kernels/sample_categorical.h"
+#include "kernels/softmax.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"

@@ -8,7 +8,7 @@
 #include "config/section.h"
 #include "kernels/to_device.h"
 #include "nn/attention/tree/binary_tree.h"
-#include "nn/earlier_lengths.h"
+#include "nn/forward_context.h"
 
 namespace weft::nn {
 

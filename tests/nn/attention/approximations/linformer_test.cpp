@@ -1,11 +1,10 @@
-#include "nn/attention/approximations/linformer.h"
-
 #include <cmath>
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "nn/attention/attention_types.h"
 #include "support/config.h"
 #include "support/context.h"
 #include "support/tensors.h"

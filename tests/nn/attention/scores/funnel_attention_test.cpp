@@ -1,11 +1,10 @@
-#include "nn/attention/scores/funnel_attention.h"
-
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "nn/attention/attention_types.h"
 #include "support/context.h"
 #include "support/tensors.h"
 

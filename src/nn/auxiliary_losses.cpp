@@ -1,15 +1,14 @@
-#include "objectives/loss/sequence_losses.h"
+#include "nn/auxiliary_losses.h"
 
 #include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-#include "nn/auxiliary_losses.h"
 
-namespace weft::objectives {
+namespace weft::nn {
 
-void set_sequence_losses(const nn::ForwardContext& context,
+void set_sequence_losses(const ForwardContext& context,
                          int64_t sequences,
                          const std::function<at::Tensor(int64_t)>& loss_of) {
   if (context.auxiliary_losses == nullptr || !context.auxiliary_losses->has_draws()) {
@@ -23,4 +22,4 @@ void set_sequence_losses(const nn::ForwardContext& context,
   context.auxiliary_losses->set_sequence_losses(at::stack(losses));
 }
 
-}  // namespace weft::objectives
+}  // namespace weft::nn
