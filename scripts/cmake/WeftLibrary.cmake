@@ -24,15 +24,16 @@ function(weft_library name)
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
-# LibTorch's headers dominate the compile time: one precompiled header for all libraries that include them (weft_kernels
-# owns it), and one for their tests.
+# Headers take as much time as code: one precompiled header, of those that most sources include, for all libraries that use LibTorch
+# (weft_kernels owns it), and one for their tests.
 function(weft_precompile target)
   cmake_parse_arguments(PARSE_ARGV 1 PRECOMPILE "" "FROM" "")
   if(NOT PRECOMPILE_FROM)
     set(PRECOMPILE_FROM weft_kernels)
   endif()
   if(target STREQUAL PRECOMPILE_FROM)
-    target_precompile_headers(${target} PRIVATE <ATen/ATen.h>)
+    target_precompile_headers(${target} PRIVATE <ATen/ATen.h> <torch/nn/module.h> <torch/csrc/autograd/custom_function.h>
+      <nlohmann/json.hpp> <filesystem> <functional> <map> <any>)
     return()
   endif()
   target_precompile_headers(${target} REUSE_FROM ${PRECOMPILE_FROM})

@@ -21,7 +21,7 @@ namespace weft::formats {
 namespace {
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
-constexpr std::string_view kVersion = "brain.Event:2";
+constexpr std::string_view kFileVersion = "brain.Event:2";
 
 // Fields of Event and Summary that are used here, and the tag of a value.
 constexpr uint32_t kEventWallTime = 1;
@@ -156,7 +156,7 @@ std::string version_event(double wall_time) {
   std::string event;
   protobuf::put_key(event, kEventWallTime, protobuf::kFixed64);
   protobuf::put_fixed(event, wall_time);
-  protobuf::put_bytes(event, kEventVersion, kVersion);
+  protobuf::put_bytes(event, kEventVersion, kFileVersion);
   return event;
 }
 

@@ -12,7 +12,7 @@ namespace weft::formats {
 
 namespace {
 
-constexpr int64_t kMostDimensions = 65536;
+constexpr int64_t kMostVectorDimensions = 65536;
 
 /// Takes the last field of a line off; empty if the line has none.
 std::string_view take_last_field(std::string_view& line) {
@@ -55,7 +55,7 @@ int64_t read_word_vectors(
       const auto stated = header_dimensions(line);
       const auto fields = split(line, ' ').size();
       if (const auto found = stated.value_or(static_cast<int64_t>(fields) - 1);
-          found < 1 || found > kMostDimensions) {
+          found < 1 || found > kMostVectorDimensions) {
         fail(str_cat("not word vectors: found '", printable(line.substr(0, 80)),
                      "', must be `words dimensions` or a word and its vector"));
       } else {

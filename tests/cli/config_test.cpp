@@ -75,7 +75,7 @@ TEST(ForeignTerms, DoNotHideKeys) {
 }
 
 /// A small config that can be used directly, with its text.
-std::string write_config(const test::Folder& folder) {
+std::string write_small_config(const test::Folder& folder) {
   const std::string text = folder.write("a.txt", "one\ntwo\n");
   return folder.write("run.yaml",
                       "model: {preset: bert-mini}\n"
@@ -97,7 +97,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
 
 TEST(ConfigCommand, ChecksAndCreatesNothing) {
   const test::Folder folder;
-  const std::string path = write_config(folder);
+  const std::string path = write_small_config(folder);
   EXPECT_EQ(output_of({"check", path}), path + ": ok\n");
   EXPECT_FALSE(std::filesystem::exists(folder.path("runs")));
   EXPECT_EQ(message_of<config::Error>([&] {
@@ -109,7 +109,7 @@ TEST(ConfigCommand, ChecksAndCreatesNothing) {
 TEST(ConfigCommand, ShowsAConfigThatReadsBackToTheSame) {
   const test::Folder folder;
   const std::string shown =
-      output_of({"show", write_config(folder), "--set", "train.optimizer.lr=3e-4"});
+      output_of({"show", write_small_config(folder), "--set", "train.optimizer.lr=3e-4"});
   EXPECT_NE(shown.find("lr: 3.0e-04\n"), std::string::npos) << shown;
   EXPECT_EQ(output_of({"show", folder.write("shown.yaml", shown)}), shown);
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Recipe {
+struct ElectraRecipe {
   std::string name;
   std::string config;
   std::string generator;  // as the log shows it
@@ -24,7 +24,7 @@ const std::string kOnOurTexts =
     "--set tokenizer.vocab_size=2048 --set data.document_boundary=empty_line --set "
     "data.cache_dir=cache ";
 
-class ReplacedToken : public ::testing::TestWithParam<Recipe> {
+class ReplacedToken : public ::testing::TestWithParam<ElectraRecipe> {
  protected:
   ReplacedToken() {
     for (const auto* folder : {"configs", "data"}) {
@@ -94,10 +94,10 @@ TEST_P(ReplacedToken, TheConfigIsInspectedAndPreviewed) {
 INSTANTIATE_TEST_SUITE_P(
     Recipes,
     ReplacedToken,
-    ::testing::Values(Recipe{"electra", "configs/electra_tiny_novels.yaml",
-                             "2 x 64, 1 heads, feed-forward 256", "ElectraForMaskedLM"},
-                      Recipe{"deberta", "configs/deberta_tiny_novels.yaml",
-                             "1 x 128, 2 heads, feed-forward 512", "DebertaV2ForMaskedLM"}),
+    ::testing::Values(ElectraRecipe{"electra", "configs/electra_tiny_novels.yaml",
+                                    "2 x 64, 1 heads, feed-forward 256", "ElectraForMaskedLM"},
+                      ElectraRecipe{"deberta", "configs/deberta_tiny_novels.yaml",
+                                    "1 x 128, 2 heads, feed-forward 512", "DebertaV2ForMaskedLM"}),
     [](const auto& recipe) { return recipe.param.name; });
 
 }  // namespace

@@ -8,15 +8,15 @@ namespace {
 
 class EmbeddingSum : public comparison::EveryVariant {};
 
-comparison::Operation fused(const at::Tensor& ids,
-                            const at::Tensor& positions,
-                            const at::Tensor& types) {
+comparison::Operation fused_rows(const at::Tensor& ids,
+                                 const at::Tensor& positions,
+                                 const at::Tensor& types) {
   return [=](const auto& in) { return embedding_sum(in[0], ids, in[1], positions, in[2], types); };
 }
 
-comparison::Operation plain(const at::Tensor& ids,
-                            const at::Tensor& positions,
-                            const at::Tensor& types) {
+comparison::Operation plain_rows(const at::Tensor& ids,
+                                 const at::Tensor& positions,
+                                 const at::Tensor& types) {
   return [=](const auto& in) {
     return reference::embedding_sum(in[0], ids, in[1], positions, in[2], types);
   };
@@ -27,15 +27,15 @@ TEST_P(EmbeddingSum, EqualsPlainReference) {
     const auto ids = at::randint(50, {rows}, at::kLong);
     const auto positions = at::arange(rows, at::kLong).remainder(9);
     const auto types = at::zeros({rows}, at::kLong);  // one id more often than a segment is long
-    comparison::expect_same(fused(ids, positions, types), plain(ids, positions, types),
+    comparison::expect_same(fused_rows(ids, positions, types), plain_rows(ids, positions, types),
                             {at::randn({50, 77}), at::randn({9, 77}), at::randn({2, 77})}, type());
   }
 }
 
 TEST_P(EmbeddingSum, TablesMayBeAbsent) {
   const auto ids = at::tensor({3, 0, 3}, at::kLong);
-  comparison::expect_same(fused(ids, {}, {}), plain(ids, {}, {}), {at::randn({4, 20}), {}, {}},
-                          type());
+  comparison::expect_same(fused_rows(ids, {}, {}), plain_rows(ids, {}, {}),
+                          {at::randn({4, 20}), {}, {}}, type());
 }
 
 TEST_P(EmbeddingSum, TheGradientOfALeafIsAddedToInPlace) {
@@ -53,7 +53,7 @@ TEST_P(EmbeddingSum, NumberOfThreadsChangesNoBit) {
   const auto ids = at::randint(300, {2000}, at::kLong);
   const auto types = at::randint(2, {2000}, at::kLong);
   const std::vector<at::Tensor> tables{at::randn({300, 64}), {}, at::randn({2, 64})};
-  const auto once = [&] { return comparison::run(fused(ids, {}, types), tables, type()); };
+  const auto once = [&] { return comparison::run(fused_rows(ids, {}, types), tables, type()); };
   EXPECT_TRUE(
       comparison::same_bits(comparison::with_threads(1, once), comparison::with_threads(3, once)));
 }

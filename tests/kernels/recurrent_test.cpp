@@ -50,7 +50,7 @@ CellWeights weights_of(const std::vector<at::Tensor>& inputs) {
   return {.state = inputs[1], .bias = inputs[2], .projection = inputs[5]};
 }
 
-RecurrentState fused(const CellCase& given, const std::vector<at::Tensor>& inputs) {
+RecurrentState fused_states(const CellCase& given, const std::vector<at::Tensor>& inputs) {
   return recurrent_states(given.rule, inputs[0], weights_of(inputs), before_of(inputs),
                           kCellCounts);
 }
@@ -110,7 +110,7 @@ TEST_P(EachCell, StatesAndGradientsEqualThoseOfSteps) {
         return function(given, inputs).state;
       };
     };
-    const auto actual = comparison::run(states_of(fused), rounded, type());
+    const auto actual = comparison::run(states_of(fused_states), rounded, type());
     const auto expected = comparison::run(states_of(by_step), rounded, at::kFloat);
     // What a value close to a clip gets depends on its rounding.
     const auto compared = type() == at::kFloat || !has_clip(given.rule) ? actual.size() : 1;
@@ -125,7 +125,7 @@ TEST_P(EachCell, MemoryEqualsThatOfSteps) {
   for (const auto& given : kCells) {
     if (given.rule.cell == Cell::kLstm) {
       const auto inputs = cell_inputs(given);
-      comparison::expect_near(fused(given, inputs).memory, by_step(given, inputs).memory, {},
+      comparison::expect_near(fused_states(given, inputs).memory, by_step(given, inputs).memory, {},
                               given.name);
     }
   }
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EachCell, comparison::kVariants, comparison::varian
 TEST(RecurrentStates, AreClippedToTheLimits) {
   at::manual_seed(1);
   const auto& given = kCells[3];
-  const auto after = fused(given, cell_inputs(given));
+  const auto after = fused_states(given, cell_inputs(given));
   EXPECT_EQ(after.memory.abs().max().item<double>(), 0.5);
   EXPECT_EQ(after.state.abs().max().item<double>(), 0.25);
   EXPECT_GT(after.memory.abs().lt(0.5).sum().item<int64_t>(), 50);
@@ -148,7 +148,7 @@ TEST(RecurrentStates, NotANumberStaysOne) {
   const auto& given = kCells[3];
   auto inputs = cell_inputs(given);
   inputs[0].slice(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
-  const auto after = fused(given, inputs);
+  const auto after = fused_states(given, inputs);
   EXPECT_TRUE(after.memory[0].isnan().all().item<bool>());
   EXPECT_TRUE(after.state[0].isnan().all().item<bool>());
 }
@@ -199,7 +199,7 @@ TEST(RecurrentStates, GradientsOfWeightsAreAddedInPlace) {
           leaves[i].mutable_grad() = has_gradient ? at::ones_like(inputs[i]) : at::Tensor();
         }
       }
-      fused(given, leaves).state.square().sum().backward();
+      fused_states(given, leaves).state.square().sum().backward();
       return std::pair{leaves[1].grad(), leaves[5].defined() ? leaves[5].grad() : at::Tensor()};
     };
     const auto [weight, projection] = once(false);
@@ -214,9 +214,9 @@ TEST(RecurrentStates, GradientsOfWeightsAreAddedInPlace) {
 TEST(RecurrentStates, RefuseAProjectionThatDoesNotFit) {
   auto inputs = cell_inputs(kCells[1]);
   inputs[5] = at::randn({kProjectedWidth + 1, kCellWidth});
-  EXPECT_THROW(fused(kCells[1], inputs), c10::Error);
+  EXPECT_THROW(fused_states(kCells[1], inputs), c10::Error);
   inputs[5].reset();
-  EXPECT_THROW(fused(kCells[1], inputs), c10::Error);
+  EXPECT_THROW(fused_states(kCells[1], inputs), c10::Error);
 }
 
 }  // namespace

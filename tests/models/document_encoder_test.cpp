@@ -38,7 +38,7 @@ ModelOptions document_options(const std::string& type = "hibert",
   return options;
 }
 
-std::shared_ptr<Model> filled(const ModelOptions& options) {
+std::shared_ptr<Model> filled_encoder(const ModelOptions& options) {
   auto model = make_model(options, 3);
   test::fill_parameters(*model);
   return model;
@@ -87,7 +87,7 @@ TEST_P(EveryDocumentEncoder, WithoutLayersOfItsOwnReadsSentencesAsThePlainEncode
   for (const std::string family : {"bert", "roberta", "distilbert", "modernbert", "deberta-v2"}) {
     auto options = document_options(GetParam(), family);
     options.document->layers = 0;
-    const auto model = filled(options);
+    const auto model = filled_encoder(options);
     options.document.reset();
     const auto plain = make_model(options, 5);
     for (auto& parameter : plain->named_parameters()) {
@@ -109,7 +109,7 @@ TEST_P(EveryDocumentEncoder, OfOneSentenceWithoutLayersIsThePlainClassifier) {
     options.document->layers = 0;
     options.document->sentence_vector = pooling_of(pooling);
     options.document->pooling = pooling_of("mean");
-    const auto model = filled(options);
+    const auto model = filled_encoder(options);
     options.document.reset();
     options.layer_types.pooling = pooling_of(pooling);
     const auto plain = make_model(options, 5);
@@ -131,7 +131,7 @@ TEST_P(EveryDocumentEncoder, OfOneSentenceWithoutLayersIsThePlainClassifier) {
 }
 
 TEST_P(EveryDocumentEncoder, NoResultDependsOnTheOtherDocuments) {
-  const auto model = filled(document_options(GetParam()));
+  const auto model = filled_encoder(document_options(GetParam()));
   const Documents together(kDocumentTexts);
   const auto expected = together.logits(*model);
   for (std::size_t i = 0; i < kDocumentTexts.size(); ++i) {
@@ -162,7 +162,7 @@ TEST_P(EveryDocumentEncoder, DropoutDoesNotDependOnTheSplitOfAStep) {
     options.dropout = 0.3;
     options.attention_dropout = 0.2;
     options.stochastic_depth.drop_path_rate = 0.3;
-    const auto model = filled(options);
+    const auto model = filled_encoder(options);
     Documents all(kDocumentTexts);
     all.context.is_training = true;
     all.context.step = 4;
@@ -194,7 +194,7 @@ TEST_P(EveryDocumentEncoder, DropoutDoesNotDependOnTheSplitOfAStep) {
 TEST_P(EveryDocumentEncoder, RecomputedLayersHaveTheSameGradients) {
   auto options = document_options(GetParam());
   options.dropout = 0.2;
-  const auto model = filled(options);
+  const auto model = filled_encoder(options);
   Documents texts(kDocumentTexts);
   texts.context.is_training = true;
   const auto gradients = [&](bool recomputes) {
@@ -220,7 +220,7 @@ TEST_P(EveryDocumentEncoder, IsStoredWithTheModel) {
     auto options = document_options(GetParam(), family);
     options.document->types.positions = {nn::default_component(nn::position_types(), "sinusoidal"),
                                          nn::default_component(nn::position_types(), "t5")};
-    const auto model = filled(options);
+    const auto model = filled_encoder(options);
     const test::Folder folder;
     save_model(folder.path(), *model, formats::DType::kF32);
     EXPECT_NE(test::Folder::read(folder.path("config.json")).find("\"model_type\": \"weft\""),
@@ -289,7 +289,7 @@ TEST(HiTransformer, TokensDependOnTheWholeDocument) {
 /// The layers over the sentences are a stack whose input are their vectors and positions.
 TEST(Hibert, IsASentenceEncoderAndADocumentEncoder) {
   const auto options = document_options();
-  const auto model = filled(options);
+  const auto model = filled_encoder(options);
   const auto parameters = model->named_parameters();
   auto document = encoder_stack_of(options, 2);
   document.first_layer = options.layers;
@@ -315,7 +315,7 @@ TEST(Hibert, IsASentenceEncoderAndADocumentEncoder) {
 /// Two stacks, each of a layer over tokens, layers over sentences, and a layer over tokens.
 TEST(HiTransformer, PutsTheStateOfTheSentenceInPlaceOfItsLastToken) {
   const auto options = document_options("hi_transformer");
-  const auto model = filled(options);
+  const auto model = filled_encoder(options);
   const auto parameters = model->named_parameters();
   const auto copy = [&](torch::nn::Module& module, const auto& name_of) {
     for (auto& parameter : module.named_parameters()) {
@@ -361,7 +361,7 @@ TEST(HiTransformer, PutsTheStateOfTheSentenceInPlaceOfItsLastToken) {
 }
 
 TEST(DocumentEncoder, RefusesSentencesThatAreNotThoseOfTheTexts) {
-  const auto model = filled(document_options());
+  const auto model = filled_encoder(document_options());
   Documents text({{3, 5}});
   text.context.sentences.lengths = {3, 4};
   EXPECT_THROW(text.logits(*model), c10::Error);

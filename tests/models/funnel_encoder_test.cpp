@@ -35,7 +35,7 @@ std::shared_ptr<Model> funnel_model(const ModelOptions& options) {
 }
 
 /// Texts of 8, 1, 2, 3 and 5 tokens.
-const std::vector<int64_t> kOffsets = {0, 8, 9, 11, 14, 19};
+const std::vector<int64_t> kTextOffsets = {0, 8, 9, 11, 14, 19};
 
 TextInput funnel_texts(int64_t first = 0, int64_t count = 19) {
   const auto places = at::arange(first, first + count, at::kLong);
@@ -80,7 +80,7 @@ TEST(FunnelEncoder, OneBlockIsAnEncoderWithTheSamePositions) {
   }
   auto input = funnel_texts();
   input.types = at::Tensor();
-  const auto context = test::context_of(kOffsets);
+  const auto context = test::context_of(kTextOffsets);
   // The bias of tokens of the same type is the same for all keys: it changes no weight.
   EXPECT_TRUE(test::near(funnel->hidden(input, context), encoder->hidden(input, context)));
 }
@@ -92,14 +92,14 @@ TEST(FunnelEncoder, ResultsDoNotDependOnOtherTexts) {
       options.funnel.pooling.separate_cls = separate_cls;
       options.funnel.pooling.truncate_seq = separate_cls;
       const auto model = funnel_model(options);
-      const auto context = test::context_of(kOffsets);
+      const auto context = test::context_of(kTextOffsets);
       const auto together = model->hidden(funnel_texts(), context);
       const auto layout = model->hidden_layout(context.layout);
       EXPECT_EQ(layout.tokens(), together.size(0));
-      for (std::size_t b = 0; b + 1 < kOffsets.size(); ++b) {
-        const auto length = kOffsets[b + 1] - kOffsets[b];
+      for (std::size_t b = 0; b + 1 < kTextOffsets.size(); ++b) {
+        const auto length = kTextOffsets[b + 1] - kTextOffsets[b];
         const auto alone =
-            model->hidden(funnel_texts(kOffsets[b], length), test::context_of({0, length}));
+            model->hidden(funnel_texts(kTextOffsets[b], length), test::context_of({0, length}));
         EXPECT_TRUE(test::near(together.slice(0, layout.offsets[b], layout.offsets[b + 1]), alone))
             << length;
       }
@@ -109,7 +109,7 @@ TEST(FunnelEncoder, ResultsDoNotDependOnOtherTexts) {
 
 TEST(FunnelEncoder, TheBaseModelHasTheStatesOfTheLastBlock) {
   const auto model = funnel_model(tiny_funnel(Head::kBase));
-  const auto context = test::context_of(kOffsets);
+  const auto context = test::context_of(kTextOffsets);
   EXPECT_EQ(model->hidden_layout(context.layout).offsets, (std::vector<int64_t>{0, 2, 3, 5, 7, 9}));
   EXPECT_EQ(model->hidden(funnel_texts(), context).sizes(), (std::vector<int64_t>{9, 8}));
 }
@@ -119,7 +119,7 @@ TEST(FunnelEncoder, SelectedStatesAreThoseOfAllStates) {
     auto options = tiny_funnel();
     options.funnel.decoder_layers = decoder;
     const auto model = funnel_model(options);
-    const auto context = test::context_of(kOffsets);
+    const auto context = test::context_of(kTextOffsets);
     const auto rows = nn::RowSelection::from_rows({1, 4, 8, 12, 18}, context, 0);
     EXPECT_TRUE(test::near(model->selected_hidden_states(funnel_texts(), context, rows),
                            rows.select(model->hidden(funnel_texts(), context))));
@@ -131,7 +131,7 @@ TEST(FunnelEncoder, ClassifyingComputesWhatTheHiddenStatesGive) {
     auto options = tiny_funnel(Head::kSequence);
     options.funnel.block_sizes = sizes;
     const auto model = funnel_model(options);
-    const auto context = test::context_of(kOffsets);
+    const auto context = test::context_of(kTextOffsets);
     EXPECT_TRUE(test::near(model->classify(funnel_texts(), context),
                            model->class_logits(model->hidden(funnel_texts(), context), context)));
   }
@@ -157,7 +157,7 @@ TEST(FunnelEncoder, RepeatedLayersShareTheirParameters) {
     }
     parameter.value().copy_(from[name]);
   }
-  const auto context = test::context_of(kOffsets);
+  const auto context = test::context_of(kTextOffsets);
   EXPECT_TRUE(test::near(repeated->hidden(funnel_texts(), context),
                          model->hidden(funnel_texts(), context)));
 }
@@ -167,7 +167,7 @@ TEST(FunnelEncoder, DropoutDoesNotDependOnTheSplitIntoMicroBatches) {
     auto options = tiny_funnel(head);
     options.dropout = options.attention_dropout = options.activation_dropout = 0.3;
     const auto model = funnel_model(options);
-    auto whole = test::context_of(kOffsets);
+    auto whole = test::context_of(kTextOffsets);
     whole.is_training = true;
     auto last = test::context_of({0, 3, 8});
     last.is_training = true;

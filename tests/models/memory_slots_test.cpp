@@ -81,7 +81,7 @@ TEST(ModelWithMemorySlots, OptionsThatDoNotGoTogetherAreRefused) {
 }
 
 /// What reading `model: {type: gpt2, ...}` says, without the place in the file.
-std::string config_message(const std::string& keys) {
+std::string section_message(const std::string& keys) {
   const auto message = test::message_of<config::Error>([&] {
     const auto document = config::Document::parse("model: {type: gpt2, " + keys + "}", "test.yaml");
     auto root = document.root();
@@ -95,21 +95,21 @@ TEST(ModelWithMemorySlots, KeysThatDoNotGoTogetherAreRefused) {
   const std::string carries =
       "' reads segments of the texts, which is not possible with other layers that carry a state "
       "or memory from step to step";
-  EXPECT_EQ(config_message("block: amf, attention: {type: transformer_xl}"),
+  EXPECT_EQ(section_message("block: amf, attention: {type: transformer_xl}"),
             "model.block: 'amf" + carries);
-  EXPECT_EQ(config_message("block: amrf"), "model.block: 'amrf" + carries);
-  EXPECT_EQ(config_message("memory: {slots: 4}"),
+  EXPECT_EQ(section_message("block: amrf"), "model.block: 'amrf" + carries);
+  EXPECT_EQ(section_message("memory: {slots: 4}"),
             "model.memory: has no effect without `m` in block");
-  EXPECT_EQ(config_message("block: amf, memory: {unroll: 2}"),
+  EXPECT_EQ(section_message("block: amf, memory: {unroll: 2}"),
             "model.memory.unroll: found 2, must be 1 without segment");
-  EXPECT_EQ(config_message("block: amf, memory: {replay: true}"),
+  EXPECT_EQ(section_message("block: amf, memory: {replay: true}"),
             "model.memory.replay: has no effect without segment");
-  EXPECT_EQ(config_message("block: amf, memory: {segment: 8, write: grru}"),
+  EXPECT_EQ(section_message("block: amf, memory: {segment: 8, write: grru}"),
             "model.memory.write: 'grru' is not one of attention_norm, gru");
-  EXPECT_EQ(config_message("block: amf, residual: {type: reversible}"),
+  EXPECT_EQ(section_message("block: amf, residual: {type: reversible}"),
             "model.residual.type: reversible is not possible with layers that carry a "
             "state from step to step");
-  EXPECT_EQ(config_message("block: amf, layerdrop: 0.1"),
+  EXPECT_EQ(section_message("block: amf, layerdrop: 0.1"),
             "model.layerdrop: is not possible with layers that carry a state or "
             "memory from step to step");
 }

@@ -28,7 +28,7 @@ namespace weft::models {
 namespace {
 
 constexpr double kMostShortlist = 1 << 28;
-constexpr double kMostNgrams = (int64_t{1} << 31) - 1;
+constexpr double kMostStoredNgrams = (int64_t{1} << 31) - 1;
 constexpr int64_t kHistoryGrain = 16;
 
 struct ShortlistOptions {
@@ -251,7 +251,7 @@ nn::OutputMaker read_shortlist_output(config::Section& section) {
   section.read("ngram_counts", own.tables.sizes,
                {.help = "Of the n-gram model, the number of n-grams of each order above 1; taken "
                         "from its directory.",
-                .range = config::between(0, kMostNgrams)});
+                .range = config::between(0, kMostStoredNgrams)});
   own.tables.order = static_cast<int64_t>(own.tables.sizes.size()) + 1;
   std::vector<std::string> names = {""};
   for (const auto& method : smoothing_methods()) {
@@ -262,7 +262,7 @@ nn::OutputMaker read_shortlist_output(config::Section& section) {
   section.read("ngram_bos_token_id", own.bos_id,
                {.help = "Of the n-gram model, the token that begins texts, -1: none; taken from "
                         "its directory.",
-                .range = config::between(-1, kMostNgrams)});
+                .range = config::between(-1, kMostStoredNgrams)});
   return [own](const nn::OutputOptions& options) {
     return std::make_shared<ShortlistOutput>(options, own);
   };

@@ -31,9 +31,9 @@ constexpr int64_t kLongestSample = 120;  // tokens of an example
 constexpr int64_t kBeams = 4;
 constexpr int64_t kReturned = 3;  // texts of a beam search
 constexpr int64_t kShownTokens = 80;
-constexpr std::size_t kShownLetters = 160;  // of an example
-constexpr std::size_t kLongestPrompt = 24;  // of a continuation
-constexpr std::size_t kSnapshots = 4;       // saved models
+constexpr std::size_t kShownExampleLetters = 160;  // of an example
+constexpr std::size_t kLongestPrompt = 24;         // of a continuation
+constexpr std::size_t kSnapshots = 4;              // saved models
 
 /// Probability of each target of the batch, and the token that is most likely in its place.
 struct TargetProbabilities {
@@ -234,7 +234,7 @@ void add_class_predictions(const ReportInput& input,
     const bool is_image = models::reads_images(run.model->options());
     auto& row = table.rows.emplace_back();
     row.push_back(is_image ? str_cat("image ", i)
-                           : text_of(*run.tokenizer, example.ids, kShownLetters));
+                           : text_of(*run.tokenizer, example.ids, kShownExampleLetters));
     row.push_back(!example.values.empty() ? number_text(example.values.front(), 4)
                                           : label_name(run, example.label));
     for (const auto& snapshot : snapshots) {

@@ -15,9 +15,9 @@ namespace {
 
 // Points of all curves of a page: a curve has fewer, the more there are.
 constexpr std::size_t kAllPoints = 90'000;
-constexpr std::size_t kMostPoints = 2000;   // of a curve
-constexpr std::size_t kFewestPoints = 100;  // of a curve
-constexpr std::size_t kMostMarks = 100;     // of a chart
+constexpr std::size_t kMostPoints = 2000;     // of a curve
+constexpr std::size_t kFewestPoints = 100;    // of a curve
+constexpr std::size_t kMostChartMarks = 100;  // of a chart
 
 /// Counters are events, and the axes are no curves.
 bool is_curve(const std::string& tag) {
@@ -120,7 +120,7 @@ void add_training(const ReportInput& input, Page& page) {
   const auto most = std::clamp(kAllPoints / curves, kFewestPoints, kMostPoints);
   const auto marks = marks_of(input);
   const std::vector<Mark> shown(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                   marks.size(), kMostMarks)));
+                                                                   marks.size(), kMostChartMarks)));
   for (const auto& [name, tags] : charts) {
     page.add(LineChart(chart_title(name),
                        {.x = history_axes(), .y_label = name, .can_be_smoothed = true},

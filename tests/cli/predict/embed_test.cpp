@@ -30,7 +30,7 @@ json expected() {
   return value;
 }
 
-void expect_near(const json& found, const json& wanted) {
+void expect_near_json(const json& found, const json& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_NEAR(found[i].get<double>(), wanted[i].get<double>(), 1e-5);
@@ -44,7 +44,7 @@ TEST(Embed, WritesOneVectorALineInOrder) {
   const auto wanted = expected()["whole"];
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    expect_near(found[i]["embedding"], wanted[i]);
+    expect_near_json(found[i]["embedding"], wanted[i]);
   }
   EXPECT_NE(done.err.find("1 of 6 texts were truncated to 12 tokens"), std::string::npos)
       << done.err;
@@ -56,8 +56,8 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
   ASSERT_EQ(done.status, 0) << done.err;
   const auto found = test::json_lines<json>(done.out);
   ASSERT_EQ(found.size(), 2U);
-  expect_near(found[0]["embedding"], expected()["whole"][1]);
-  expect_near(found[1]["embedding"], expected()["whole"][2]);
+  expect_near_json(found[0]["embedding"], expected()["whole"][1]);
+  expect_near_json(found[1]["embedding"], expected()["whole"][2]);
   const auto plain = test::weft({"embed", kEmbedModel, "--plain"}, input);
   EXPECT_NE(plain.out, done.out);
   const auto broken = test::weft({"embed", kEmbedModel}, "{\"text\": \"dog\"}\n{\"txt\": 1}\n");
@@ -115,8 +115,8 @@ TEST(Embed, PlainModelIsPooledAsAsked) {
     EXPECT_EQ(done.status, 0) << done.err;
     return test::json_lines<json>(done.out).at(0)["embedding"];
   };
-  expect_near(first({}), expected()["pooled"]["mean"][1]);
-  expect_near(first({"--pooling", "cls"}), expected()["pooled"]["cls"][1]);
+  expect_near_json(first({}), expected()["pooled"]["mean"][1]);
+  expect_near_json(first({"--pooling", "cls"}), expected()["pooled"]["cls"][1]);
   double square = 0;
   for (const auto& value : first({"--normalize"})) {
     square += value.get<double>() * value.get<double>();

@@ -30,7 +30,7 @@ Json page_data_of(const std::vector<std::string>& arguments, const std::string& 
   return page_data(test::contents(page));
 }
 
-std::vector<Json> lines_of(const std::string& path) {
+std::vector<Json> json_lines_of(const std::string& path) {
   std::vector<Json> lines;
   std::istringstream file(test::contents(path));
   for (std::string line; std::getline(file, line);) {
@@ -54,7 +54,7 @@ TEST(Report, CurvesEqualTheLog) {
   const auto run = test::pair_runs().model();
   const auto data = page_data_of({run}, folder / "page.html");
   std::map<std::string, std::map<int64_t, double>> logged;
-  for (const auto& line : lines_of(run + "/metrics.jsonl")) {
+  for (const auto& line : json_lines_of(run + "/metrics.jsonl")) {
     for (const auto& [tag, value] : line.items()) {
       logged[tag][line["step"]] = value.is_number() ? value.get<double>() : 0;
     }

@@ -33,11 +33,11 @@ class ReproduceTest : public ::testing::Test {
 TEST_F(ReproduceTest, VerifiesResumeAndLeavesNothingBehind) {
   const auto check = train({work_ / "config.yaml", "--verify-resume", "--steps", "7"});
   ASSERT_EQ(check.status, 0) << check.err;
-  const auto json = nlohmann::json::parse(check.out);
-  EXPECT_EQ(json["equal"], true);
-  EXPECT_EQ(json["steps"], 7);
-  EXPECT_EQ(json["new_process_after"], 3);
-  EXPECT_EQ(json["lines"], 7);
+  const auto output = nlohmann::json::parse(check.out);
+  EXPECT_EQ(output["equal"], true);
+  EXPECT_EQ(output["steps"], 7);
+  EXPECT_EQ(output["new_process_after"], 3);
+  EXPECT_EQ(output["lines"], 7);
   EXPECT_NE(
       check.err.find("[resume] 7 steps in one process and 3 + 4 steps in two are identical: "),
       std::string::npos)

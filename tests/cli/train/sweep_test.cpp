@@ -57,11 +57,11 @@ TEST_F(SweepCommand, WritesJsonOfAllSeeds) {
   const std::string test = std::string(WEFT_SOURCE_DIR) + "/data/spam/test.tsv";
   const auto done = train({"--seeds", "2", "--test", test, "--json"});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto json = nlohmann::json::parse(done.out);
-  const auto& metrics = json["settings"][0]["metrics"];
+  const auto output = nlohmann::json::parse(done.out);
+  const auto& metrics = output["settings"][0]["metrics"];
   EXPECT_EQ(metrics["test_accuracy"]["values"].size(), 2U);
   EXPECT_GT(metrics["eval_accuracy"]["mean"].get<double>(), 0.7);
-  EXPECT_EQ(json["settings"][0]["runs"][0]["seed"], 3);
+  EXPECT_EQ(output["settings"][0]["runs"][0]["seed"], 3);
 }
 
 TEST_F(SweepCommand, NamesTheBestOfAGrid) {

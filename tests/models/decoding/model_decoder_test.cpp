@@ -248,7 +248,6 @@ TEST(ModelDecoder, MixesOfLayersCount) {
     options.decoder.layers = options.family->is_encoder_decoder ? 3 : 0;
     options.layer_types.mix = nn::LayerMixOptions();
     const auto model = make_model(options, 5);
-    const at::NoGradGuard guard;
     auto weight = model->named_parameters()["layers.mix.weight"];
     weight.copy_(at::arange(weight.numel(), at::kFloat).mul(2).cos().mul(3).view_as(weight));
     expect_same_texts(*model, test::decoder_prompts());

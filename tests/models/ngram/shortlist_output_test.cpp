@@ -77,22 +77,23 @@ class ShortlistOutputs : public testing::Test {
 };
 
 /// Two sequences that visit seen and unseen histories, one of them with two texts.
-const std::vector<int64_t> kIds = {kBegin, kA, kB, kA, kC, kC, kBegin, kB, kB, kB, kA};
+const std::vector<int64_t> kTrainingIds = {kBegin, kA, kB, kA, kC, kC, kBegin, kB, kB, kB, kA};
 const std::vector<int64_t> kShortlistOffsets = {0, 9, 11};
 
 nn::TokenStates toy_rows(nn::OutputLayer& layer, bool requires_grad = false) {
-  const auto count = static_cast<int64_t>(kIds.size());
-  return {(at::arange(count * kFeatures, at::kFloat).view({count, kFeatures}) * 1.3)
-              .sin()
-              .set_requires_grad(requires_grad),
-          layer.histories(at::tensor(kIds, at::kLong), test::context_of(kShortlistOffsets))};
+  const auto count = static_cast<int64_t>(kTrainingIds.size());
+  return {
+      (at::arange(count * kFeatures, at::kFloat).view({count, kFeatures}) * 1.3)
+          .sin()
+          .set_requires_grad(requires_grad),
+      layer.histories(at::tensor(kTrainingIds, at::kLong), test::context_of(kShortlistOffsets))};
 }
 
 /// ln P of the n-gram model alone, (N, V).
 at::Tensor ngram_alone(const std::string& directory) {
   const auto model = load_model(directory, read_model_config(directory), 1).model;
-  return model->lm_logits(
-      model->hidden({.ids = at::tensor(kIds, at::kLong)}, test::context_of(kShortlistOffsets)));
+  return model->lm_logits(model->hidden({.ids = at::tensor(kTrainingIds, at::kLong)},
+                                        test::context_of(kShortlistOffsets)));
 }
 
 TEST_F(ShortlistOutputs, SumTheShortlistAfterEveryHistoryForAllSmoothingMethods) {
