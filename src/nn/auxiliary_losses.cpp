@@ -5,7 +5,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
-
 namespace weft::nn {
 
 void set_sequence_losses(const ForwardContext& context,
