@@ -5,8 +5,8 @@
 #include "nn/attention/attention.h"
 #include "nn/attention/patterns/sparse_pattern.h"
 
-/// The readers of the attention types and patterns that need no header of their own, each defined
-/// in a file of its own.
+/// The attention types and patterns, each defined in a file of its own: the functions that read
+/// their keys and, for the families that have them, those that make them.
 namespace weft::nn {
 
 /// full attention whose scores are not scaled dot products, with the keys of a score function; all
