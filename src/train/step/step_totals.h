@@ -11,9 +11,9 @@ namespace weft::train {
 
 /// Denominators of the losses of a step.
 struct StepTotals {
-  std::vector<double> terms;                 // of the objective
-  std::vector<std::vector<double>> weights;  // of each micro-batch: its part of the terms
-  double tokens = 0;                         // of auxiliary losses
+  std::vector<double> terms;                      // of the objective
+  std::vector<std::vector<double>> weights = {};  // of each micro-batch: its part of the terms
+  double tokens = 0;                              // of auxiliary losses
   double sequences = 0;
   int64_t targets = 0;  // of all ranks
   double part = 1;      // of the targets that are counted

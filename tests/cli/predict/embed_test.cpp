@@ -19,18 +19,17 @@ namespace weft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 const std::string kEmbedReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/sentences/";
 const std::string kEmbedModel = kEmbedReference + "model";
 
-json expected() {
-  json value;
+nlohmann::json expected() {
+  nlohmann::json value;
   std::ifstream(kEmbedReference + "expected.json") >> value;
   return value;
 }
 
-void expect_near_json(const json& found, const json& wanted) {
+void expect_near_json(const nlohmann::json& found, const nlohmann::json& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_NEAR(found[i].get<double>(), wanted[i].get<double>(), 1e-5);
@@ -40,7 +39,7 @@ void expect_near_json(const json& found, const json& wanted) {
 TEST(Embed, WritesOneVectorALineInOrder) {
   const auto done = test::weft({"embed", kEmbedModel, "--input", kEmbedReference + "lines.txt"});
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto found = test::json_lines<json>(done.out);
+  const auto found = test::json_lines<nlohmann::json>(done.out);
   const auto wanted = expected()["whole"];
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -54,7 +53,7 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
   const std::string input = "{\"text\": \"dog\"}\n{\"text\": \"\"}\n";
   const auto done = test::weft({"embed", kEmbedModel}, input);
   ASSERT_EQ(done.status, 0) << done.err;
-  const auto found = test::json_lines<json>(done.out);
+  const auto found = test::json_lines<nlohmann::json>(done.out);
   ASSERT_EQ(found.size(), 2U);
   expect_near_json(found[0]["embedding"], expected()["whole"][1]);
   expect_near_json(found[1]["embedding"], expected()["whole"][2]);
@@ -79,7 +78,7 @@ TEST(Embed, ReadsTables) {
   };
   const auto wanted = vectors({folder / "lines.txt"});
   EXPECT_EQ(vectors({folder / "rows.csv"}), wanted);
-  EXPECT_EQ(test::json_lines<json>(vectors({folder / "rows.csv", "--plain"})).size(), 3U);
+  EXPECT_EQ(test::json_lines<nlohmann::json>(vectors({folder / "rows.csv", "--plain"})).size(), 3U);
   test::write(folder / "rows.tsv", "body\tid\ndog\t1\n\t2\n");
   EXPECT_EQ(vectors({folder / "rows.tsv", "--text-column", "body"}), wanted);
   const auto missing = test::weft({"embed", kEmbedModel, "--input", folder / "rows.tsv"});
@@ -113,7 +112,7 @@ TEST(Embed, PlainModelIsPooledAsAsked) {
     command.insert(command.end(), options.begin(), options.end());
     const auto done = test::weft(command, "dog\n");
     EXPECT_EQ(done.status, 0) << done.err;
-    return test::json_lines<json>(done.out).at(0)["embedding"];
+    return test::json_lines<nlohmann::json>(done.out).at(0)["embedding"];
   };
   expect_near_json(first({}), expected()["pooled"]["mean"][1]);
   expect_near_json(first({"--pooling", "cls"}), expected()["pooled"]["cls"][1]);

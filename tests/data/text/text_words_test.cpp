@@ -56,16 +56,15 @@ TEST(TextWords, SpansBreakBeforeTheWordThatDoesNotFit) {
   EXPECT_EQ(chunk_words({1, 1}, 3), std::vector<int64_t>{2});
 }
 
-using nlohmann::json;
 const std::string kReference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/";
 
 /// Results of transformers for split words (scripts/make_tagging_reference.py).
-json word_encoder_reference() {
-  return json::parse(test::Folder::read(kReference + "tagging/words.json"));
+nlohmann::json word_encoder_reference() {
+  return nlohmann::json::parse(test::Folder::read(kReference + "tagging/words.json"));
 }
 
 TEST(WordEncoder, MakesTheIdsAndWordsOfTransformers) {
-  const json expected = word_encoder_reference();
+  const nlohmann::json expected = word_encoder_reference();
   for (const auto& [name, rows] : expected.at("tokenizers").items()) {
     const auto tokenizer = load_tokenizer(kReference + "tokenizers/" + name);
     const WordEncoder encoder(*tokenizer);
@@ -81,8 +80,8 @@ TEST(WordEncoder, MakesTheIdsAndWordsOfTransformers) {
       }
       ids.insert(ids.end(), around.after().begin(), around.after().end());
       numbers.insert(numbers.end(), around.after().size(), -1);
-      EXPECT_EQ(json(ids), rows[i]["ids"]) << name << " " << expected["words"][i];
-      EXPECT_EQ(json(numbers), rows[i]["words"]) << name << " " << expected["words"][i];
+      EXPECT_EQ(nlohmann::json(ids), rows[i]["ids"]) << name << " " << expected["words"][i];
+      EXPECT_EQ(nlohmann::json(numbers), rows[i]["words"]) << name << " " << expected["words"][i];
     }
   }
 }
