@@ -43,6 +43,9 @@ std::string format_number(const char* format, double value) {
   return {buffer.data(), static_cast<std::size_t>(std::clamp(length, 0, 63))};
 }
 
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 }  // namespace
 
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
@@ -232,13 +235,6 @@ std::string quoted_text(const std::vector<std::string>& names) {
   }
   return join(shown);
 }
-
-namespace {
-
-constexpr std::string_view kAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-}  // namespace
 
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0) {

@@ -31,35 +31,6 @@ class Softmax : public torch::autograd::Function<Softmax> {
   }
 };
 
-}  // namespace
-
-at::Tensor softmax(const at::Tensor& x) { return Softmax::apply(x); }
-
-at::Tensor log_sum_exp(const at::Tensor& x) {
-  TORCH_CHECK(x.dim() == 2, "log_sum_exp expects (N, C), got ", x.sizes());
-  if (!has_vector_kernel(x)) {
-    return x.to(at::kFloat).logsumexp(1);
-  }
-  const auto rows = x.contiguous();
-  auto out = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
-  dispatch_element_type(rows, [&](auto element) {
-    using T = decltype(element);
-    parallel_for(0, rows.size(0), row_grain(rows.size(1)), [&](int64_t begin, int64_t end) {
-      operations<T>().log_sum_exp_rows(elements<const T>(rows) + begin * rows.size(1), end - begin,
-                                       rows.size(1), elements<float>(out) + begin);
-    });
-  });
-  return out;
-}
-
-float log_sum_exp(std::span<const float> row) {
-  float result = 0;
-  operations<float>().log_sum_exp_rows(row.data(), 1, static_cast<int64_t>(row.size()), &result);
-  return result;
-}
-
-namespace {
-
 /// First column at which the cumulative probability exceeds `uniform` times the total; the total
 /// may differ from 1 by rounding.
 template <class Scalar>
@@ -107,6 +78,31 @@ at::Tensor draw_plain_rows(const at::Tensor& probabilities, const at::Tensor& un
 }
 
 }  // namespace
+
+at::Tensor softmax(const at::Tensor& x) { return Softmax::apply(x); }
+
+at::Tensor log_sum_exp(const at::Tensor& x) {
+  TORCH_CHECK(x.dim() == 2, "log_sum_exp expects (N, C), got ", x.sizes());
+  if (!has_vector_kernel(x)) {
+    return x.to(at::kFloat).logsumexp(1);
+  }
+  const auto rows = x.contiguous();
+  auto out = at::empty({x.size(0)}, x.options().dtype(at::kFloat));
+  dispatch_element_type(rows, [&](auto element) {
+    using T = decltype(element);
+    parallel_for(0, rows.size(0), row_grain(rows.size(1)), [&](int64_t begin, int64_t end) {
+      operations<T>().log_sum_exp_rows(elements<const T>(rows) + begin * rows.size(1), end - begin,
+                                       rows.size(1), elements<float>(out) + begin);
+    });
+  });
+  return out;
+}
+
+float log_sum_exp(std::span<const float> row) {
+  float result = 0;
+  operations<float>().log_sum_exp_rows(row.data(), 1, static_cast<int64_t>(row.size()), &result);
+  return result;
+}
 
 at::Tensor sample_categorical(const at::Tensor& logits, const at::Tensor& uniforms) {
   const ScopedOperationTimer timer(Operation::kLoss);

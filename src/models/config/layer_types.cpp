@@ -96,6 +96,9 @@ bool has_attention(const LayerTypes& types, bool nn::AttentionDefinition::*prope
                              [&](const auto& range) { return has(range.choice); });
 }
 
+constexpr nn::OutputDefinition kShortlist = {
+    .name = "shortlist", .read = read_shortlist_output, .needs_histories = true};
+
 }  // namespace
 
 nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& types) {
@@ -313,13 +316,6 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
   }
   return types;
 }
-
-namespace {
-
-constexpr nn::OutputDefinition kShortlist = {
-    .name = "shortlist", .read = read_shortlist_output, .needs_histories = true};
-
-}  // namespace
 
 const Registry<nn::OutputDefinition>& output_types() {
   [[maybe_unused]] static const bool is_added = [] {

@@ -53,6 +53,8 @@ void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
   }
 }
 
+constexpr int64_t kParts = 3;  // query, key and value
+
 }  // namespace
 
 std::vector<StoredTensor> weight_map(const ModelOptions& options) {
@@ -110,12 +112,6 @@ bool is_ignorable(std::string_view name, const ModelOptions& options) {
   const auto& is_ignorable_name = options.family->is_ignorable;
   return is_ignorable_name != nullptr && is_ignorable_name(name, options);
 }
-
-namespace {
-
-constexpr int64_t kParts = 3;  // query, key and value
-
-}  // namespace
 
 at::Tensor rows_of(const at::Tensor& parameter, const StoredTensor& tensor) {
   return parameter.narrow(0, tensor.first_row, tensor.rows());

@@ -29,7 +29,7 @@ struct DocumentEncoderOptions {
 };
 
 /// What a document encoder does with the layers of the sentences, and behind them. Both contexts
-/// are those of whole documents (document_context below).
+/// are those of whole documents, from which sentence_context and document_context are made.
 class DocumentEncoder : public torch::nn::Module {
  public:
   /// Runs `layers`, which read sentences: embedded tokens (N, D) -> states of the tokens (N, D).

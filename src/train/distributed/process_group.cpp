@@ -18,6 +18,42 @@ namespace {
 
 constexpr int kMessageTag = 0;
 
+/// Throws c10::Error unless the slice is one-dimensional and contiguous: Gloo would silently
+/// compute wrong sums.
+void check_slice(const at::Tensor& slice) {
+  TORCH_CHECK(slice.dim() == 1 && slice.is_contiguous(),
+              "ProcessGroup expects a contiguous slice (N), got sizes ", slice.sizes(),
+              ", strides ", slice.strides());
+}
+
+/// Throws c10::Error also unless so many parts cover the slice.
+void check_parts(const at::Tensor& slice, int64_t part, int ranks) {
+  check_slice(slice);
+  TORCH_CHECK(part * ranks >= slice.numel(), "ProcessGroup: ", ranks, " parts of ", part,
+              " elements do not cover ", slice.numel());
+}
+
+/// Adds the rows in pairs, then the sums of pairs in pairs, and so on, 16-bit types in fp32; may
+/// overwrite rows. So the sum has the same bits if each 2, 4, 8, ... rows are added first, as ranks
+/// of a machine do. (R, N) -> (N)
+at::Tensor ordered_sum(const at::Tensor& rows) {
+  const auto count = static_cast<uint64_t>(rows.size(0));
+  if (count == 1) {
+    return rows[0];
+  }
+  const auto first = static_cast<int64_t>(std::bit_floor(count - 1));
+  auto total = ordered_sum(rows.narrow(0, 0, first));
+  if (total.scalar_type() == at::kBFloat16 || total.scalar_type() == at::kHalf) {
+    total = total.to(at::kFloat);
+  }
+  return total.add_(ordered_sum(rows.narrow(0, first, rows.size(0) - first)));
+}
+
+/// Elements of a slice that belong to the rank: `part`, those of the last ranks fewer or none.
+int64_t count_of(const at::Tensor& slice, int64_t part, int rank) {
+  return std::clamp<int64_t>(slice.numel() - rank * part, 0, part);
+}
+
 }  // namespace
 
 struct ProcessGroup::Group : Connections {
@@ -266,35 +302,6 @@ void ProcessGroup::barrier(std::string_view what, MayBeLate may_be_late) {
 ProcessGroup& single_process() {
   static const auto group = ProcessGroup::join({});
   return *group;
-}
-
-void check_slice(const at::Tensor& slice) {
-  TORCH_CHECK(slice.dim() == 1 && slice.is_contiguous(),
-              "ProcessGroup expects a contiguous slice (N), got sizes ", slice.sizes(),
-              ", strides ", slice.strides());
-}
-
-void check_parts(const at::Tensor& slice, int64_t part, int ranks) {
-  check_slice(slice);
-  TORCH_CHECK(part * ranks >= slice.numel(), "ProcessGroup: ", ranks, " parts of ", part,
-              " elements do not cover ", slice.numel());
-}
-
-at::Tensor ordered_sum(const at::Tensor& rows) {
-  const auto count = static_cast<uint64_t>(rows.size(0));
-  if (count == 1) {
-    return rows[0];
-  }
-  const auto first = static_cast<int64_t>(std::bit_floor(count - 1));
-  auto total = ordered_sum(rows.narrow(0, 0, first));
-  if (total.scalar_type() == at::kBFloat16 || total.scalar_type() == at::kHalf) {
-    total = total.to(at::kFloat);
-  }
-  return total.add_(ordered_sum(rows.narrow(0, first, rows.size(0) - first)));
-}
-
-int64_t count_of(const at::Tensor& slice, int64_t part, int rank) {
-  return std::clamp<int64_t>(slice.numel() - rank * part, 0, part);
 }
 
 }  // namespace weft::train
