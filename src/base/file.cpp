@@ -174,6 +174,24 @@ int64_t free_bytes(const std::string& path) {
   return free;
 }
 
+int64_t bytes_of_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    const auto size = fs::file_size(path, ignored);
+    return ignored ? 0 : static_cast<int64_t>(size);
+  }
+  int64_t bytes = 0;
+  for (fs::recursive_directory_iterator
+           at(path, fs::directory_options::skip_permission_denied, ignored),
+       end;
+       at != end; at.increment(ignored)) {
+    const auto size = at->file_size(ignored);
+    bytes += ignored || !at->is_regular_file() ? 0 : static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
 std::vector<std::string> glob_paths(const std::string& pattern) {
   std::error_code error;
   if (std::filesystem::exists(pattern, error)) {

@@ -120,6 +120,10 @@ void replace_link(const std::string& target, const std::string& link);
 /// Free bytes of the file system of `path` (or of its nearest existing parent).
 int64_t free_bytes(const std::string& path);
 
+/// Bytes of a file, or of all files in a directory and its subdirectories; 0 for what cannot be
+/// read.
+int64_t bytes_of_files(const std::string& path);
+
 /// Paths matching a shell pattern (`*`, `?`, `[..]`; `**` is not special), sorted. An existing path
 /// matches itself.
 std::vector<std::string> glob_paths(const std::string& pattern);

@@ -6,6 +6,7 @@ namespace {
 
 constexpr int64_t kNarrow =
     512;  // models below this width need a higher rate (docs/fine_tuning.md)
+constexpr int64_t kFewExamples = 10'000;  // with fewer, 3 epochs are too few updates (same page)
 constexpr double kLr = 5e-5;
 constexpr double kNarrowLr = 1e-4;
 constexpr double kAdapterLr = 3e-4;  // adapters start at zero (arXiv:2106.09685, table 9)
@@ -25,6 +26,9 @@ TrainingDefaults labelled_training_defaults(const TrainingStart& start) {
     defaults.lr = kAdapterLr;
   } else if (start.dim < kNarrow) {
     defaults.lr = kNarrowLr;
+  }
+  if (start.examples && *start.examples < kFewExamples) {
+    defaults.duration = config::Duration{.amount = 5, .unit = config::DurationUnit::kEpochs};
   }
   return defaults;
 }

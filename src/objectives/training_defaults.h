@@ -10,9 +10,10 @@ namespace weft::objectives {
 
 /// What a run starts from.
 struct TrainingStart {
-  bool has_weights = false;   // init_from
-  bool has_adapters = false;  // train.lora
-  int64_t dim = 768;          // width of the model
+  bool has_weights = false;              // init_from
+  bool has_adapters = false;             // train.lora
+  int64_t dim = 768;                     // width of the model
+  std::optional<int64_t> examples = {};  // to train on; nullopt: unknown or many
 };
 
 /// Defaults of `train:` that differ from the general ones; nullopt: as in general.

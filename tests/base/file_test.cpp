@@ -186,6 +186,18 @@ TEST(Files, ReportsTheFreeSpaceOfANewPath) {
   EXPECT_GT(free_bytes("not_yet_there"), 0);
 }
 
+TEST(Files, CountsTheBytesOfFilesInDirectories) {
+  const Folder folder;
+  folder.write("a.txt", "abc");
+  make_directories(folder.path("d/e"));
+  folder.write("d/b.txt", "de");
+  folder.write("d/e/c.txt", "f");
+  EXPECT_EQ(bytes_of_files(folder.path("a.txt")), 3);
+  EXPECT_EQ(bytes_of_files(folder.path("d")), 3);
+  EXPECT_EQ(bytes_of_files(folder.path()), 6);
+  EXPECT_EQ(bytes_of_files(folder.path("none")), 0);
+}
+
 TEST(GlobPaths, SortsAndTakesPlainPaths) {
   const Folder folder;
   for (const auto* name : {"b.txt", "a.txt", "B.txt", "c.csv", "odd[1].txt"}) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "base/file.h"
@@ -14,27 +13,15 @@ namespace {
 
 constexpr int64_t kMaxPairs = 200'000;  // that are looked at
 
-/// Bytes of all files that a path matches, files of directories included.
-uintmax_t bytes_of(const std::string& path) {
-  namespace fs = std::filesystem;
-  uintmax_t bytes = 0;
-  for (const auto& file : glob_paths(path)) {
-    if (!fs::is_directory(file)) {
-      bytes += fs::file_size(file);
-      continue;
-    }
-    for (const auto& entry : fs::recursive_directory_iterator(file)) {
-      bytes += entry.is_regular_file() ? entry.file_size() : 0;
-    }
-  }
-  return bytes;
-}
-
 /// `2 files, 17 MB`
 std::string describe_files(const std::string& path) {
-  const auto files = glob_paths(path).size();
-  return str_cat(path, ": ", files, files == 1 ? " file, " : " files, ",
-                 format_bytes(static_cast<double>(bytes_of(path))));
+  const auto files = glob_paths(path);
+  int64_t bytes = 0;
+  for (const auto& file : files) {
+    bytes += bytes_of_files(file);
+  }
+  return str_cat(path, ": ", files.size(), files.size() == 1 ? " file, " : " files, ",
+                 format_bytes(static_cast<double>(bytes)));
 }
 
 void init_running_text(const InitRequest& request,

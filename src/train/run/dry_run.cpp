@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 
 #include "base/file.h"
 #include "train/run/device.h"
@@ -17,16 +16,6 @@ double seconds_of(const Work& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-int64_t bytes_below(const std::string& directory) {
-  int64_t bytes = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    bytes += entry.is_regular_file() && !entry.is_symlink()
-                 ? static_cast<int64_t>(entry.file_size())
-                 : 0;
-  }
-  return bytes;
 }
 
 double steps_of(const config::Duration& duration, Trainer& trainer, double step_seconds) {
@@ -59,7 +48,7 @@ DryRunReport dry_run(const RunConfig& config) {
   report.device = probe.device().str();
   report.step_tokens = trainer.result().tokens;
   report.checkpoint_bytes =
-      bytes_below(probe.directory() + "/" + checkpoint_name(trainer.state().progress.steps));
+      bytes_of_files(probe.directory() + "/" + checkpoint_name(trainer.state().progress.steps));
   const double steps = steps_of(config.train.duration, trainer, report.step_seconds);
   report.steps = std::llround(std::ceil(steps));
   report.total_seconds = steps * report.step_seconds;

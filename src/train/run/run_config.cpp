@@ -27,20 +27,6 @@ std::optional<models::ModelOptions> read_init_from(const config::Section& root,
   return std::nullopt;
 }
 
-int64_t training_bytes(const data::DataOptions& data) {
-  int64_t bytes = 0;
-  for (const auto& item : data.train) {
-    for (const auto* files : {&item.files, &item.target_files}) {
-      for (const auto& file : *files) {
-        std::error_code ignored;
-        const auto size = std::filesystem::file_size(file, ignored);
-        bytes += ignored ? 0 : static_cast<int64_t>(size);
-      }
-    }
-  }
-  return bytes;
-}
-
 /// Reads the section after the data, on whose size its defaults depend if it is omitted.
 void read_tokenizer(config::Section& root, config::Section& section, RunConfig& config) {
   const bool is_given = root.has("tokenizer") || root.is_documenting();
@@ -273,7 +259,7 @@ void read_all(config::Section root, RunConfig& config) {
       "train",
       {.help = "Training settings. The defaults of fine-tuning are those of runs with init_from "
                "and objective.type: classify, regress or tag; with model.dim below 512 their lr is "
-               "1e-4."});
+               "1e-4, with fewer than 10,000 examples their duration is 5 epochs."});
   train.attempt([&] { read_train_section(root, train, config); });
   if (!root.is_documenting()) {
     check_sections({.root = root, .data = data, .objective = objective, .train = train}, config);
@@ -291,6 +277,18 @@ void read_all(config::Section root, RunConfig& config) {
 }
 
 }  // namespace
+
+int64_t training_bytes(const data::DataOptions& data) {
+  int64_t bytes = 0;
+  for (const auto& item : data.train) {
+    for (const auto* files : {&item.files, &item.target_files}) {
+      for (const auto& file : *files) {
+        bytes += bytes_of_files(file);
+      }
+    }
+  }
+  return bytes;
+}
 
 bool is_model_known(const config::Section& root) {
   return root.is_valid("init_from") && root.is_valid("model");

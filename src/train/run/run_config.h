@@ -32,8 +32,9 @@ struct RunConfig {
   std::string resolved;  // every key with its final value; YAML that parses back to the same
 };
 
-/// Reads every section and checks their consistency. Loads only the config.json of init_from.
-/// Throws config::Error with a line for each mistake.
+/// Reads every section and checks their consistency. Loads only the config.json of init_from, and
+/// small data of a fine-tuning run without train.duration, whose rows are counted. Throws
+/// config::Error with a line for each mistake.
 RunConfig read_run_config(const config::Document& document);
 
 /// The same, and also checks what a run would reject before its first step, without writing
@@ -46,6 +47,9 @@ void check_preparation(const config::Section& root, const RunConfig& config);
 
 /// Whether the options of the model were read without an error.
 bool is_model_known(const config::Section& root);
+
+/// Bytes of the files of data.train, including those in directories.
+int64_t training_bytes(const data::DataOptions& data);
 
 /// The model's options with the head that the objective needs.
 models::ModelOptions trained_model(const RunConfig& config);

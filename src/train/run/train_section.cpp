@@ -21,6 +21,25 @@ objectives::TrainingDefaults family_defaults_of(models::Family family,
   return defaults;
 }
 
+/// Rows of data.train; nullopt: not known before the run, or the files are too large to count them
+/// here. Mistakes in the data are reported when they are read for training.
+std::optional<int64_t> count_examples(const RunConfig& config) {
+  constexpr int64_t kMostBytes = 64 << 20;
+  const auto bytes = training_bytes(config.data);  // 0: a pipe, which can be read only once
+  if (!config.objective->traits(config.model).reads_rows || bytes == 0 || bytes > kMostBytes) {
+    return std::nullopt;
+  }
+  std::size_t rows = 0;
+  try {
+    for (const auto& item : config.data.train) {
+      rows += config.objective->split_rows(item, config.data, config.model).rows.size();
+    }
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(rows);
+}
+
 /// The keys of `train:`, each with its default by task.
 config::Declarations train_keys_of_all_tasks() {
   std::vector<objectives::TrainingDefaults> tasks = {
@@ -107,11 +126,16 @@ void read_train_section(const config::Section& root, config::Section& train, Run
   }
   objectives::TrainingDefaults defaults;
   if (config.objective && is_model_known(root)) {
+    const bool is_fine_tuning = config.init_from.has_value();
+    const bool needs_examples = is_fine_tuning && !train.has("duration") && root.is_valid("data") &&
+                                !config.data.train.empty();
     defaults = family_defaults_of(
         config.model.family,
-        config.objective->training_defaults({.has_weights = config.init_from.has_value(),
-                                             .has_adapters = train.has("lora.rank"),
-                                             .dim = config.model.dim}));
+        config.objective->training_defaults(
+            {.has_weights = is_fine_tuning,
+             .has_adapters = train.has("lora.rank"),
+             .dim = config.model.dim,
+             .examples = needs_examples ? count_examples(config) : std::nullopt}));
   }
   if (is_model_known(root) && models::capabilities_of(config.model.family).is_counted) {
     defaults.duration = config::Duration{.amount = 1, .unit = config::DurationUnit::kEpochs};

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "formats/safetensors.h"
 #include "models/directory.h"
@@ -111,7 +112,7 @@ TEST_F(FineTuningTest, DefaultsDependOnTheTask) {
   EXPECT_EQ(tuned.train.batch_tokens, std::nullopt);
   EXPECT_EQ(tuned.train.optimizer.lr, 1e-4);
   EXPECT_EQ(tuned.train.schedule.warmup,
-            (config::Duration{0.1 * 3, config::DurationUnit::kEpochs}));
+            (config::Duration{0.1 * 5, config::DurationUnit::kEpochs}));
   EXPECT_NE(tuned.resolved.find("    warmup: 10%\n"), std::string::npos) << tuned.resolved;
   const auto again = read_run_config(config::Document::parse(tuned.resolved, "again.yaml"));
   EXPECT_EQ(again.resolved, tuned.resolved);
@@ -140,15 +141,43 @@ TEST_F(FineTuningTest, DefaultsInWordsLeaveOutWhatTheConfigGives) {
     return minimal(small_, "init_from: " + small_.path("start"), set).defaults;
   };
   EXPECT_EQ(defaults({}),
-            "fine-tuning defaults: 32 sequences per step, lr 1e-04, warm-up 10%, 3 epochs");
+            "fine-tuning defaults: 32 sequences per step, lr 1e-04, warm-up 10%, 5 epochs");
   EXPECT_EQ(defaults({"train.lora.rank=2", "train.duration=5 epochs"}),
             "fine-tuning with LoRA defaults: 32 sequences per step, lr 3e-04, warm-up 10%");
   EXPECT_EQ(defaults({"train.batch_tokens=64", "train.optimizer.lr=1e-3"}),
-            "fine-tuning defaults: warm-up 10%, 3 epochs");
+            "fine-tuning defaults: warm-up 10%, 5 epochs");
   const auto given = minimal(small_, "init_from: " + small_.path("start"),
                              {"train.batch_tokens=64", "train.schedule.warmup=0.2"});
   EXPECT_EQ(given.train.batch_sequences, std::nullopt);
   EXPECT_NE(given.resolved.find("    warmup: 20%\n"), std::string::npos);
+}
+
+TEST_F(FineTuningTest, FewExamplesAreReadMoreOften) {
+  train(small_.config("classify", "start", {"train.duration=2 steps"}));
+  const auto epochs_with = [&](int rows) {
+    std::string table = "text\tlabel\n";
+    for (int row = 0; row < rows; ++row) {
+      table += row % 2 == 0 ? "good\tyes\n" : "bad\tno\n";
+    }
+    small_.folder().write("train.tsv", table);
+    const auto config = minimal(small_, "init_from: " + small_.path("start"));
+    EXPECT_EQ(config.train.duration.unit, config::DurationUnit::kEpochs);
+    return config.train.duration.amount;
+  };
+  EXPECT_EQ(epochs_with(9'999), 5);
+  EXPECT_EQ(epochs_with(10'000), 3);
+  small_.folder().write("train.tsv", "text\tlabel\ngood\n");
+  EXPECT_EQ(minimal(small_, "init_from: " + small_.path("start")).train.duration.amount, 3);
+}
+
+TEST_F(FineTuningTest, ADirectoryOfTextsHasTheVocabularyOfItsSize) {
+  make_directories(small_.path("texts"));
+  small_.folder().write("texts/a.txt", std::string(1'000'000, 'a'));
+  const auto config = read_run_config(config::Document::parse(
+      "model: {preset: bert-tiny}\ndata: {train: [{path: " + small_.path("texts") +
+          "}]}\nobjective: {type: mlm}\n",
+      "texts.yaml"));
+  EXPECT_EQ(config.tokenizer.vocab_size, 4000);  // 4 * sqrt(1,000,000)
 }
 
 TEST_F(FineTuningTest, AWarmupInStepsMayBeTooLongForItsEpochs) {
