@@ -1,5 +1,6 @@
 #include "models/inference.h"
 
+#include <cmath>
 #include <string_view>
 
 #include <ATen/Version.h>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "kernels/linear/blocked_product.h"
+#include "kernels/optimizer.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "nn/depth/computation_gate.h"
@@ -48,7 +50,9 @@ void visit_inner_linears(Model& model, const Visit& visit) {
 
 void require_finite(const Model& model) {
   for (const auto& parameter : model.named_parameters()) {
-    if (!parameter->isfinite().all().item<bool>()) {
+    const auto& values = parameter.value();
+    if (values.is_floating_point() &&
+        !std::isfinite(kernels::squared_norm(values.flatten()).value)) {
       throw UserError(str_cat("the weights of the model are not finite (", parameter.key(),
                               "): its training diverged, use an earlier checkpoint"));
     }

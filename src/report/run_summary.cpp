@@ -11,9 +11,6 @@
 #include "base/file_descriptor.h"
 #include "base/string_util.h"
 #include "config/yaml.h"
-#include "formats/json.h"
-#include "formats/line_reader.h"
-#include "train/log/metrics_log.h"
 #include "train/optimizer/train_options.h"
 #include "train/run/train.h"
 
@@ -140,32 +137,6 @@ RunSummary read_run(const std::string& directory) {
     run.state = train::read_state(state);
   }
   return run;
-}
-
-std::map<std::string, double> logged_metrics(const std::string& directory,
-                                             std::optional<int64_t> step) {
-  const auto path = directory + "/metrics.jsonl";
-  std::map<std::string, double> found;
-  if (!fs::exists(path)) {
-    return found;
-  }
-  formats::LineReader lines(path);
-  for (std::string_view raw; lines.next(raw);) {
-    const auto line = formats::parse_json(raw, lines.location());
-    std::map<std::string, double> metrics;
-    for (const auto& [name, value] : line.items()) {
-      if (const auto metric = train::evaluation_metric(name); metric && value.is_number()) {
-        metrics[*metric] = value.get<double>();
-      }
-    }
-    if (!metrics.empty()) {
-      found = std::move(metrics);
-      if (step && line.value("step", int64_t{-1}) == *step) {
-        return found;
-      }
-    }
-  }
-  return found;
 }
 
 std::map<std::string, std::vector<std::string>> config_differences(

@@ -42,11 +42,6 @@ void visit_runs(const std::string& directory,
 /// Throws UserError for another directory, and like config::parse_yaml and train::read_state.
 RunSummary read_run(const std::string& directory);
 
-/// Metrics of an evaluation during training, from metrics.jsonl: that of the step, else the last
-/// one. Names as in `weft evaluate`; empty if there was none.
-std::map<std::string, double> logged_metrics(const std::string& directory,
-                                             std::optional<int64_t> step);
-
 /// Keys whose values differ between the runs, each with its value in every run.
 std::map<std::string, std::vector<std::string>> config_differences(
     const std::vector<RunSummary>& runs);

@@ -10,6 +10,7 @@
 #include "cli/shared_options.h"
 #include "metrics/bootstrap.h"
 #include "report/run_summary.h"
+#include "train/log/metrics_log.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
 
@@ -93,8 +94,8 @@ Json evaluated(const std::vector<RunSummary>& runs,
 Json logged(const std::vector<RunSummary>& runs) {
   Json reports = Json::array();
   for (const auto& run : runs) {
-    const auto metrics = report::logged_metrics(run.directory, run.best_step());
-    reports.push_back(run_report(run.directory, metrics, {}, {}));
+    const auto logged = train::read_run_metrics(run.directory).metrics;
+    reports.push_back(run_report(run.directory, logged, {}, {}));
   }
   return reports;
 }
