@@ -1,15 +1,25 @@
 #include "objectives/training_defaults.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace weft::objectives {
 
 namespace {
 
 constexpr int64_t kNarrow =
     512;  // models below this width need a higher rate (docs/fine_tuning.md)
-constexpr int64_t kFewExamples = 10'000;  // with fewer, 3 epochs are too few updates (same page)
 constexpr double kLr = 5e-5;
 constexpr double kNarrowLr = 1e-4;
 constexpr double kAdapterLr = 3e-4;  // adapters start at zero (arXiv:2106.09685, table 9)
+
+/// Small data need more epochs for enough updates (docs/fine_tuning.md).
+double epochs_of(int64_t examples) {
+  constexpr double kFewest = 3;
+  constexpr double kMost = 10;
+  constexpr double kExamplesToRead = 25'000;
+  return std::clamp(std::ceil(kExamplesToRead / static_cast<double>(examples)), kFewest, kMost);
+}
 
 }  // namespace
 
@@ -27,8 +37,9 @@ TrainingDefaults labelled_training_defaults(const TrainingStart& start) {
   } else if (start.dim < kNarrow) {
     defaults.lr = kNarrowLr;
   }
-  if (start.examples && *start.examples < kFewExamples) {
-    defaults.duration = config::Duration{.amount = 5, .unit = config::DurationUnit::kEpochs};
+  if (start.examples) {
+    defaults.duration = config::Duration{.amount = epochs_of(*start.examples),
+                                         .unit = config::DurationUnit::kEpochs};
   }
   return defaults;
 }

@@ -13,7 +13,7 @@ struct TrainingStart {
   bool has_weights = false;              // init_from
   bool has_adapters = false;             // train.lora
   int64_t dim = 768;                     // width of the model
-  std::optional<int64_t> examples = {};  // to train on; nullopt: unknown or many
+  std::optional<int64_t> examples = {};  // at least 1; nullopt: unknown or many
 };
 
 /// Defaults of `train:` that differ from the general ones; nullopt: as in general.

@@ -37,7 +37,7 @@ std::optional<int64_t> count_examples(const RunConfig& config) {
   } catch (const UserError&) {
     return std::nullopt;
   }
-  return static_cast<int64_t>(rows);
+  return rows > 0 ? std::optional(static_cast<int64_t>(rows)) : std::nullopt;
 }
 
 /// The keys of `train:`, each with its default by task.

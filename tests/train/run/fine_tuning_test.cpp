@@ -112,7 +112,7 @@ TEST_F(FineTuningTest, DefaultsDependOnTheTask) {
   EXPECT_EQ(tuned.train.batch_tokens, std::nullopt);
   EXPECT_EQ(tuned.train.optimizer.lr, 1e-4);
   EXPECT_EQ(tuned.train.schedule.warmup,
-            (config::Duration{0.1 * 5, config::DurationUnit::kEpochs}));
+            (config::Duration{0.1 * 10, config::DurationUnit::kEpochs}));
   EXPECT_NE(tuned.resolved.find("    warmup: 10%\n"), std::string::npos) << tuned.resolved;
   const auto again = read_run_config(config::Document::parse(tuned.resolved, "again.yaml"));
   EXPECT_EQ(again.resolved, tuned.resolved);
@@ -141,11 +141,11 @@ TEST_F(FineTuningTest, DefaultsInWordsLeaveOutWhatTheConfigGives) {
     return minimal(small_, "init_from: " + small_.path("start"), set).defaults;
   };
   EXPECT_EQ(defaults({}),
-            "fine-tuning defaults: 32 sequences per step, lr 1e-04, warm-up 10%, 5 epochs");
+            "fine-tuning defaults: 32 sequences per step, lr 1e-04, warm-up 10%, 10 epochs");
   EXPECT_EQ(defaults({"train.lora.rank=2", "train.duration=5 epochs"}),
             "fine-tuning with LoRA defaults: 32 sequences per step, lr 3e-04, warm-up 10%");
   EXPECT_EQ(defaults({"train.batch_tokens=64", "train.optimizer.lr=1e-3"}),
-            "fine-tuning defaults: warm-up 10%, 5 epochs");
+            "fine-tuning defaults: warm-up 10%, 10 epochs");
   const auto given = minimal(small_, "init_from: " + small_.path("start"),
                              {"train.batch_tokens=64", "train.schedule.warmup=0.2"});
   EXPECT_EQ(given.train.batch_sequences, std::nullopt);
@@ -164,8 +164,12 @@ TEST_F(FineTuningTest, FewExamplesAreReadMoreOften) {
     EXPECT_EQ(config.train.duration.unit, config::DurationUnit::kEpochs);
     return config.train.duration.amount;
   };
-  EXPECT_EQ(epochs_with(9'999), 5);
-  EXPECT_EQ(epochs_with(10'000), 3);
+  EXPECT_EQ(epochs_with(100), 10);
+  EXPECT_EQ(epochs_with(2'778), 9);
+  EXPECT_EQ(epochs_with(2'777), 10);
+  EXPECT_EQ(epochs_with(8'333), 4);
+  EXPECT_EQ(epochs_with(8'334), 3);
+  EXPECT_EQ(epochs_with(20'000), 3);
   small_.folder().write("train.tsv", "text\tlabel\ngood\n");
   EXPECT_EQ(minimal(small_, "init_from: " + small_.path("start")).train.duration.amount, 3);
 }
