@@ -48,11 +48,33 @@ TextGenerator::TextGenerator(models::Model& model,
     throw UserError(models::architecture_of(model.options()) +
                     ": has no alignments, must be an encoder-decoder");
   }
+  if (settings_.shortlist) {
+    read_shortlist(*settings_.shortlist);
+  }
   output_ = models::prepare_for_decoding(model_);
   if (settings_.draft_model) {
     check_draft_model();
     draft_output_ = models::prepare_for_decoding(*settings_.draft_model);
   }
+}
+
+void TextGenerator::read_shortlist(const ShortlistOptions& options) {
+  if (!reads_source_) {
+    throw UserError(models::architecture_of(model_.options()) +
+                    ": reads no source that a shortlist could have translations of, must be an "
+                    "encoder-decoder");
+  }
+  if (!tokenizer_) {
+    throw UserError("a shortlist needs a tokenizer");
+  }
+  const auto& search = settings_.config.search;
+  auto required = search.eos_ids;
+  for (const auto forced : {search.rules.forced_bos_token, search.rules.forced_eos_token}) {
+    if (forced >= 0) {
+      required.push_back(forced);
+    }
+  }
+  shortlist_.emplace(options, *tokenizer_, required);
 }
 
 void TextGenerator::check_draft_model() const {
@@ -118,6 +140,11 @@ void TextGenerator::set_source(Prompt& prompt,
         "token is unknown (mBART: give the language of the output with --target-language)");
   }
   prompt.tokens = {settings_.config.decoder_start_id};
+  if (shortlist_) {
+    prompt.output_tokens = shortlist_->tokens(prompt.source);
+    std::erase_if(prompt.output_tokens,
+                  [&](int64_t id) { return id >= model_.options().vocabulary; });
+  }
 }
 
 /// For models without a source. Prompts that are too long keep their end, which is continued.

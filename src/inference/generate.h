@@ -10,6 +10,7 @@
 
 #include "data/tokenizer.h"
 #include "inference/alignment.h"
+#include "inference/shortlist.h"
 #include "models/decoding/generation_config.h"
 #include "models/decoding/speculative_decoder.h"
 #include "models/inference.h"
@@ -50,13 +51,15 @@ struct GenerationSettings {
   std::string source_prefix = {};      // prepended to every prompt of an encoder-decoder
   std::string source_language = {};    // its token; empty: the tokenizer's default
   std::function<void()> on_step = {};  // called once per step; may throw to abort
+  /// Of an encoder-decoder: which tokens its texts consist of; nullopt: any.
+  std::optional<ShortlistOptions> shortlist = {};
 };
 
 /// Generates texts. The result for a prompt does not depend on batching.
 class TextGenerator {
  public:
   /// The tokenizer may be null if prompts and outputs are ids. Throws UserError for a model that
-  /// cannot generate, and for a draft model that cannot propose its tokens.
+  /// cannot generate, and for a draft model that cannot propose its tokens; like Shortlist.
   TextGenerator(models::Model& model,
                 std::shared_ptr<const data::Tokenizer> tokenizer,
                 GenerationSettings settings);
@@ -73,6 +76,7 @@ class TextGenerator {
   const models::DraftCounts& draft_counts() const { return draft_counts_; }
 
  private:
+  void read_shortlist(const ShortlistOptions& options);
   void check_draft_model() const;
   models::Prompt make_prompt(const GenerationRequest& request,
                              int64_t index,
@@ -97,6 +101,7 @@ class TextGenerator {
   models::DraftCounts draft_counts_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   GenerationSettings settings_;
+  std::optional<Shortlist> shortlist_;
   bool reads_source_;
 };
 

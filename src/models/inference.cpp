@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string_view>
 
+#include <ATen/Functions.h>
 #include <ATen/Version.h>
 #include <ATen/core/grad_mode.h>
 
@@ -10,6 +11,7 @@
 #include "base/string_util.h"
 #include "kernels/linear/blocked_product.h"
 #include "kernels/optimizer.h"
+#include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/heads.h"
 #include "nn/depth/computation_gate.h"
@@ -104,9 +106,22 @@ at::Tensor DecodingOutput::logits(Model& model, const nn::TokenStates& rows) con
   if (quantized) {
     return kernels::quantized_linear(model.token_features(rows.states), *quantized);
   }
-  return packed.depth > 0
-             ? kernels::product(model.token_features(rows.states), packed, model.output_bias())
-             : model.lm_logits(rows);
+  return packed.depth > 0 ? kernels::product(model.token_features(rows.states), packed, bias)
+                          : model.lm_logits(rows);
+}
+
+DecodingOutput DecodingOutput::select(Model& model, const std::vector<int64_t>& tokens) const {
+  TORCH_CHECK(has_matrix(), "select needs an output matrix");
+  const at::NoGradGuard no_grad;
+  const auto selected = [&](const at::Tensor& x) {
+    return x.defined() ? x.index_select(0, kernels::to_device(tokens, x.device())) : x;
+  };
+  if (quantized) {
+    return {.quantized = kernels::QuantizedWeight{.values = selected(quantized->values),
+                                                  .scales = selected(quantized->scales),
+                                                  .bias = selected(quantized->bias)}};
+  }
+  return {.packed = kernels::packed(selected(model.output_weight()).t()), .bias = selected(bias)};
 }
 
 DecodingOutput prepare_for_decoding(Model& model) {
@@ -123,7 +138,7 @@ DecodingOutput prepare_for_decoding(Model& model) {
   if (is_quantized) {
     return {.quantized = kernels::quantized(output, model.output_bias())};
   }
-  return {.packed = kernels::packed(output.t())};
+  return {.packed = kernels::packed(output.t()), .bias = model.output_bias()};
 }
 
 at::ScalarType fast_type(const at::Device& device) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
@@ -29,10 +31,14 @@ void prepare_for_inference(Model& model, const InferenceOptions& options);
 /// its bias.
 struct DecodingOutput {
   kernels::PackedMatrix packed = {};  // (D, V); empty if only lm_logits gives the logits
+  at::Tensor bias = {};               // (V) of `packed`, or undefined
   std::optional<kernels::QuantizedWeight> quantized = std::nullopt;
 
+  bool has_matrix() const { return quantized || packed.depth > 0; }
   /// Logits (N, V) of hidden states (N, D).
   at::Tensor logits(Model& model, const nn::TokenStates& rows) const;
+  /// The part of the matrix that gives the logits of these tokens, in this order.
+  DecodingOutput select(Model& model, const std::vector<int64_t>& tokens) const;
 };
 
 /// Packs the weights of the linear layers for the small products of decoding and releases the

@@ -231,9 +231,13 @@ void preview(const Arguments& arguments) {
   }
 }
 
-/// It has options of its own, so run_data calls it if it is the first word.
+// These have options of their own, so run_data calls them if they are the first word.
 void split_files(const Arguments& arguments) {
   arguments.fail("split: name it before the options, as in weft data split FILE --test 0.1 ...");
+}
+void make_shortlist(const Arguments& arguments) {
+  arguments.fail(
+      "shortlist: name it before the options, as in weft data shortlist MODEL --data FILE");
 }
 
 struct DataAction {
@@ -241,8 +245,11 @@ struct DataAction {
   void (*run)(const Arguments& arguments);
 };
 
-const std::vector<DataAction> kDataActions = {
-    {"build", build}, {"inspect", inspect}, {"preview", preview}, {"split", split_files}};
+const std::vector<DataAction> kDataActions = {{"build", build},
+                                              {"inspect", inspect},
+                                              {"preview", preview},
+                                              {"split", split_files},
+                                              {"shortlist", make_shortlist}};
 
 }  // namespace
 
@@ -250,16 +257,22 @@ int run_data(std::vector<std::string> raw) {
   if (!raw.empty() && raw.front() == "split") {
     return run_data_split({raw.begin() + 1, raw.end()});
   }
+  if (!raw.empty() && raw.front() == "shortlist") {
+    return run_data_shortlist({raw.begin() + 1, raw.end()});
+  }
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
        .description =
            "Prepares and shows the data of a config.\n\n"
-           "  build    tokenizes the texts of a config into token stores, which later runs reuse\n"
-           "  inspect  statistics of the data: documents, sentences, lengths, unknown tokens, "
+           "  build      tokenizes the texts of a config into token stores, which later runs "
+           "reuse\n"
+           "  inspect    statistics of the data: documents, sentences, lengths, unknown tokens, "
            "duplicates; also of a token store file\n"
-           "  preview  examples as the model sees them, after pairing and masking\n"
-           "  split    divides tables into training, evaluation and test files; see `weft data "
-           "split --help`",
+           "  preview    examples as the model sees them, after pairing and masking\n"
+           "  split      divides tables into training, evaluation and test files; see `weft data "
+           "split --help`\n"
+           "  shortlist  likely translations of each token, for `weft generate --shortlist`; see "
+           "`weft data shortlist --help`",
        .examples = {"weft data build configs/quickstart_pretrain.yaml",
                     "weft data inspect configs/quickstart_pretrain.yaml",
                     "weft data preview configs/quickstart_pretrain.yaml --count 3 --epoch 1"}},

@@ -14,6 +14,9 @@ namespace weft::cli {
 /// `weft data split FILE ...`: arguments after `split`; returns the exit status.
 int run_data_split(const std::vector<std::string>& arguments);
 
+/// `weft data shortlist MODEL ...`: arguments after `shortlist`; returns the exit status.
+int run_data_shortlist(const std::vector<std::string>& arguments);
+
 /// A heading, a line of numbers and a bar for each power of two.
 std::string show_lengths(const std::string& what, const data::LengthCounts& lengths);
 

@@ -12,6 +12,7 @@
 #include "config/yaml.h"
 #include "data/datasets/parallel_dataset.h"
 #include "formats/line_reader.h"
+#include "inference/shortlist.h"
 
 namespace weft::cli {
 namespace {
@@ -326,6 +327,12 @@ constexpr GenerationOption kOptions[] = {
      "Language token of the prompts (mBART; default: that of the training run)"},
     {kSourcesGroup, "target-language", "TOKEN",
      "Language token of the generated text (mBART; default: that of the training run)"},
+    {kSourcesGroup, "shortlist", "FILE",
+     "Lexical shortlist, as in Marian: texts consist of likely translations of the source's tokens "
+     "and of the most frequent tokens, and the output layer computes only these. FILE has lines "
+     "TARGET SOURCE PROBABILITY (`weft data shortlist`); '{file: FILE, first: 100, best: 100}' "
+     "also "
+     "gives the number of frequent tokens and of translations of each token"},
     {kPerformanceGroup, "batch-size", "N",
      "Number of prompts per batch (default: 64); does not change the results"}};
 
@@ -363,6 +370,10 @@ void read_generation(const Arguments& arguments,
   read_source(arguments, directory, tokenizer, languages, settings);
   read_rules(arguments, tokenizer, config.search.rules);
   read_best(arguments, config.search);
+  if (arguments.has("shortlist")) {
+    settings.shortlist =
+        inference::read_shortlist_options(arguments.get("shortlist"), "--shortlist");
+  }
   settings.stop_strings = arguments.all("stop");
   if (std::find(settings.stop_strings.begin(), settings.stop_strings.end(), "") !=
       settings.stop_strings.end()) {

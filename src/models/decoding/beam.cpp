@@ -64,7 +64,7 @@ std::vector<Beam::Candidate> Beam::best_candidates(
   heap.reserve(wanted);
   float least = -std::numeric_limits<float>::infinity();
   for (std::size_t parent = 0; parent < next_scores.size(); ++parent) {
-    const auto& [scores, log_normalizer] = next_scores[parent];
+    const auto& [scores, log_normalizer, tokens] = next_scores[parent];
     const float before = running_[parent].score;
     for (std::size_t begin = 0; begin < scores.size(); begin += kBlock) {
       const auto block = scores.subspan(begin, std::min(kBlock, scores.size() - begin));
@@ -81,7 +81,8 @@ std::vector<Beam::Candidate> Beam::best_candidates(
           std::pop_heap(heap.begin(), heap.end(), is_better);
           heap.pop_back();
         }
-        heap.push_back({score, parent, static_cast<int64_t>(begin + i)});
+        heap.push_back(
+            {score, parent, tokens.empty() ? static_cast<int64_t>(begin + i) : tokens[begin + i]});
         std::push_heap(heap.begin(), heap.end(), is_better);
         least = heap.size() == wanted ? heap.front().score : least;
       }

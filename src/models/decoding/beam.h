@@ -12,7 +12,8 @@ namespace weft::models {
 /// The model's scores of the tokens that may follow a sequence.
 struct NextScores {
   std::span<const float> scores;
-  float log_normalizer = 0;  // the log-probability of a token is its score less this
+  float log_normalizer = 0;              // the log-probability of a token is its score less this
+  std::span<const int64_t> tokens = {};  // of the scores; empty: their positions
 };
 
 /// Running and finished hypotheses of one prompt (of one group of its beams). The rules are those

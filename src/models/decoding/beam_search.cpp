@@ -7,6 +7,7 @@
 #include "kernels/parallel.h"
 #include "kernels/softmax.h"
 #include "models/decoding/beam.h"
+#include "models/decoding/output_tokens.h"
 #include "models/decoding/search.h"
 #include "models/decoding/token_rules.h"
 
@@ -88,13 +89,17 @@ class BeamSearch {
       }
       std::vector<NextScores> next;
       for (std::size_t i = 0; i < beam.running().size(); ++i) {
-        const std::span<const float> row(
-            logits.const_data_ptr<float>() + prompt_beams.rows[g][i] * logits.size(1),
-            static_cast<std::size_t>(logits.size(1)));
-        NextScores scores{.scores = row, .log_normalizer = kernels::log_sum_exp(row)};
-        const auto state = state_of(beam.running()[i], *prompt_beams.prompt);
+        const auto& prompt = *prompt_beams.prompt;
+        const auto row = without_padding(
+            {logits.const_data_ptr<float>() + prompt_beams.rows[g][i] * logits.size(1),
+             static_cast<std::size_t>(logits.size(1))},
+            prompt);
+        NextScores scores{.scores = row,
+                          .log_normalizer = kernels::log_sum_exp(row),
+                          .tokens = prompt.output_tokens};
+        const auto state = state_of(beam.running()[i], prompt);
         if (!token_counts.empty() || !processor_.is_noop(state)) {
-          changed.push_back(log_probabilities(scores));
+          changed.push_back(log_probabilities(scores, prompt));
           for (const auto& [token, times] : token_counts) {
             changed.back()[static_cast<std::size_t>(token)] -=
                 static_cast<float>(options_.diversity_penalty * static_cast<double>(times));
@@ -113,8 +118,9 @@ class BeamSearch {
     }
   }
 
-  static std::vector<float> log_probabilities(const NextScores& next) {
-    std::vector<float> result(next.scores.begin(), next.scores.end());
+  /// By token.
+  static std::vector<float> log_probabilities(const NextScores& next, const Prompt& prompt) {
+    auto result = scores_by_token(next.scores, prompt);
     for (auto& value : result) {
       value -= next.log_normalizer;
     }

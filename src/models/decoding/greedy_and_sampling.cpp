@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/parallel.h"
 #include "kernels/softmax.h"
+#include "models/decoding/output_tokens.h"
 #include "models/decoding/sampler.h"
 #include "models/decoding/search.h"
 #include "models/decoding/token_rules.h"
@@ -85,6 +86,10 @@ class GreedyOrSamplingSearch {
   }
 
  private:
+  const Prompt& prompt_of(std::size_t sequence) const {
+    return prompts_[sequences_[sequence].prompt];
+  }
+
   GenerationState state(const Sequence& sequence) const {
     const auto& prompt = prompts_[sequence.prompt];
     return {.tokens = sequence.tokens,
@@ -98,42 +103,43 @@ class GreedyOrSamplingSearch {
         !options_.sampling.is_enabled && std::all_of(alive.begin(), alive.end(), [&](auto i) {
           return processor_.is_noop(state(sequences_[i]));
         });
-    return is_plain ? argmax_tokens(logits) : processed_tokens(logits, alive);
+    return is_plain ? argmax_tokens(logits, alive) : processed_tokens(logits, alive);
   }
 
   /// Without token rules the scores can stay on the device.
-  static NextTokens argmax_tokens(const at::Tensor& logits) {
+  NextTokens argmax_tokens(const at::Tensor& logits, const std::vector<std::size_t>& alive) const {
     const auto scores = logits.to(at::kFloat);
     const auto [values, ids] = scores.max(1);
     const auto log_probabilities = (values - kernels::log_sum_exp(scores)).to(at::kDouble).cpu();
     const auto host = ids.cpu();
-    const auto rows = static_cast<std::size_t>(scores.size(0));
-    return {.tokens = Tokens(host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + rows),
-            .log_probabilities =
-                std::vector<double>(log_probabilities.const_data_ptr<double>(),
-                                    log_probabilities.const_data_ptr<double>() + rows)};
+    NextTokens next;
+    for (std::size_t i = 0; i < alive.size(); ++i) {
+      next.tokens.push_back(token_of(host.const_data_ptr<int64_t>()[i], prompt_of(alive[i])));
+      next.log_probabilities.push_back(log_probabilities.const_data_ptr<double>()[i]);
+    }
+    return next;
   }
 
   NextTokens processed_tokens(const at::Tensor& logits,
                               const std::vector<std::size_t>& alive) const {
     const auto raw = logits.to(at::kFloat);
     const auto sums = kernels::log_sum_exp(raw).cpu();
-    auto scores = raw.cpu().contiguous();
-    if (scores.is_same(logits)) {
-      scores = scores.clone();
-    }
+    const auto scores = raw.cpu().contiguous();
     const auto width = scores.size(1);
-    auto* data = scores.mutable_data_ptr<float>();
+    const auto* data = scores.const_data_ptr<float>();
     NextTokens next{.tokens = Tokens(alive.size()),
                     .log_probabilities = std::vector<double>(alive.size())};
     kernels::parallel_for(
         0, static_cast<int64_t>(alive.size()), 1, [&](int64_t begin, int64_t end) {
-          std::vector<float> before;
+          std::vector<float> row;
           for (int64_t i = begin; i < end; ++i) {
             const auto position = static_cast<std::size_t>(i);
             const auto& sequence = sequences_[alive[position]];
-            const std::span<float> row(data + i * width, static_cast<std::size_t>(width));
-            before.assign(row.begin(), row.end());
+            const auto& prompt = prompts_[sequence.prompt];
+            const auto before = scores_by_token(
+                without_padding({data + i * width, static_cast<std::size_t>(width)}, prompt),
+                prompt);
+            row = before;
             processor_.apply(row, state(sequence));
             const auto token = next_token(row, sequence);
             next.tokens[position] = token;

@@ -38,7 +38,7 @@ ModelDecoder::ModelDecoder(Model& model,
                            const DecodingOutput& output,
                            const std::vector<Prompt>& prompts)
     : model_(model),
-      output_(output),
+      output_(model, output, prompts),
       prompts_(prompts),
       state_(static_cast<int64_t>(prompts.size())) {}
 
@@ -83,7 +83,7 @@ at::Tensor ModelDecoder::step(const std::vector<int64_t>& ids,
                                      row.const_data_ptr<float>() + row.numel());
     }
   }
-  return output_.logits(model_, rows);
+  return output_.logits(rows, last);
 }
 
 void ModelDecoder::record_source_attention() {
@@ -110,8 +110,13 @@ at::Tensor ModelDecoder::first() {
 }
 
 at::Tensor ModelDecoder::next(const std::vector<int64_t>& rows, const Tokens& tokens) {
-  state_.reorder(rows);
+  reorder(rows);
   return step(tokens, std::vector<int64_t>(tokens.size(), 1), 1);
+}
+
+void ModelDecoder::reorder(const std::vector<int64_t>& rows) {
+  state_.reorder(rows);
+  output_.reorder(rows);
 }
 
 at::Tensor ModelDecoder::extend(const std::vector<Tokens>& tokens, int64_t last) {

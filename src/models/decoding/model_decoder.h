@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/decoding/output_tokens.h"
 #include "models/decoding/search.h"
 #include "models/inference.h"
 #include "models/model.h"
@@ -25,6 +26,8 @@ class ModelDecoder : public Decoder {
   /// Continues sequence b with tokens[b], at least `last` ones. Returns the logits after each of
   /// the last ones, (B, last, V).
   at::Tensor extend(const std::vector<Tokens>& tokens, int64_t last);
+  /// Sequence i is the former sequence rows[i].
+  void reorder(const std::vector<int64_t>& rows);
   nn::DecodingState& state() { return state_; }
 
   void record_source_attention() override;
@@ -43,7 +46,7 @@ class ModelDecoder : public Decoder {
                   std::vector<int64_t> prefix_lengths = {});
 
   Model& model_;
-  const DecodingOutput& output_;
+  OutputSelection output_;
   const std::vector<Prompt>& prompts_;
   nn::DecodingState state_;
   nn::EncoderStates encoder_states_;

@@ -8,7 +8,8 @@
 
 namespace weft::models {
 
-/// Computes next-token logits for a search, which decides which sequences stay alive.
+/// Computes next-token logits for a search, which decides which sequences stay alive. V: the
+/// vocabulary, or fewer columns for prompts with output tokens (output_tokens.h).
 class Decoder {
  public:
   virtual ~Decoder() = default;

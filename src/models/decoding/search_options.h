@@ -57,6 +57,7 @@ struct SearchOptions {
 struct Prompt {
   Tokens tokens;                   // not empty; of an encoder-decoder the decoder's first tokens
   Tokens source = {};              // input of the encoder
+  Tokens output_tokens = {};       // the only tokens with logits, ascending; empty: all
   int64_t answer_tokens = 0;       // number of last `tokens` that already belong to the answer
   int64_t index = 0;               // identifies its samples
   int64_t max_new_tokens = 128;    // new tokens

@@ -7,6 +7,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "models/decoding/output_tokens.h"
 #include "models/decoding/sampler.h"
 
 namespace weft::models {
@@ -64,9 +65,9 @@ void SpeculativeDecoder::reorder(const std::vector<int64_t>& rows) {
   }
   sequences_ = std::move(sequences);
   has_samples_ = true;
-  model_.state().reorder(rows);
+  model_.reorder(rows);
   if (is_drafting_) {
-    draft_.state().reorder(rows);
+    draft_.reorder(rows);
   }
   if (ahead_.defined()) {
     ahead_ = select_rows(ahead_, rows);
@@ -119,18 +120,22 @@ void SpeculativeDecoder::propose(int64_t count) {
 }
 
 Tokens SpeculativeDecoder::draft_tokens(const at::Tensor& logits) const {
+  Tokens tokens;
   if (!options_.sampling.is_enabled) {
     const auto best = logits.argmax(1).cpu();
-    return Tokens(best.const_data_ptr<int64_t>(), best.const_data_ptr<int64_t>() + best.numel());
+    for (std::size_t i = 0; i < sequences_.size(); ++i) {
+      tokens.push_back(token_of(best.const_data_ptr<int64_t>()[i], prompts_[sequences_[i].prompt]));
+    }
+    return tokens;
   }
   const auto scores = logits.to(at::kFloat).cpu().contiguous();
   const auto width = static_cast<std::size_t>(scores.size(1));
-  Tokens tokens;
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     const auto& sequence = sequences_[i];
     const auto& prompt = prompts_[sequence.prompt];
     const auto position = sequence.tokens.size() - prompt.tokens.size() + sequence.proposals.size();
-    tokens.push_back(sample_token({scores.const_data_ptr<float>() + i * width, width},
+    const std::span<const float> row(scores.const_data_ptr<float>() + i * width, width);
+    tokens.push_back(sample_token(scores_by_token(without_padding(row, prompt), prompt),
                                   options_.sampling, static_cast<uint64_t>(prompt.index),
                                   sample_position(sequence.number, position)));
   }

@@ -95,7 +95,8 @@ std::vector<SearchOptions> searches() {
 /// Cached decoding against decoding from the begin, by every search.
 void expect_same_texts(Model& model, const std::vector<Prompt>& asked) {
   for (const auto& options : searches()) {
-    const DecodingOutput output{.packed = kernels::packed(model.output_weight().t())};
+    const DecodingOutput output{.packed = kernels::packed(model.output_weight().t()),
+                                .bias = model.output_bias()};
     ModelDecoder cached(model, output, asked);
     Forgetful forgetful(model, asked);
     const auto found = search(cached, asked, options);
@@ -199,7 +200,8 @@ TEST(ModelDecoder, PromptsOfAPrefixModelAreBidirectional) {
     const auto model = make_model(options, 5);
     auto asked = test::decoder_prompts();
     const auto first = [&](Model& of) {
-      const DecodingOutput output{.packed = kernels::packed(of.output_weight().t())};
+      const DecodingOutput output{.packed = kernels::packed(of.output_weight().t()),
+                                  .bias = of.output_bias()};
       return ModelDecoder(of, output, asked).first();
     };
     expect_same_texts(*model, asked);

@@ -21,7 +21,7 @@ namespace weft::models {
 namespace {
 
 DecodingOutput speculative_output(Model& model) {
-  return {.packed = kernels::packed(model.output_weight().t())};
+  return {.packed = kernels::packed(model.output_weight().t()), .bias = model.output_bias()};
 }
 
 /// Counts the passes of a model.
@@ -144,6 +144,19 @@ TEST(SpeculativeDecoder, AllProposalsOfTheModelItselfAreChosen) {
   // Only those after the end of a text are not.
   EXPECT_LE(done.counts.proposed - done.counts.accepted, 3 * 3);
   EXPECT_GE(done.counts.accepted, done.steps / 2);
+}
+
+TEST(SpeculativeDecoder, BothModelsKeepToOutputTokens) {
+  const auto options = test::decoder_options(family_named("bart"));
+  const auto model = make_model(options, 5);
+  auto asked = test::decoder_prompts();
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    for (int64_t token = 3; token < test::kDecoderWords; token += 1 + static_cast<int64_t>(i)) {
+      asked[i].output_tokens.push_back(token);
+    }
+  }
+  EXPECT_GT(expect_same_with(*model, *make_model(options, 5), asked).counts.accepted, 0);
+  EXPECT_GT(expect_same_with(*model, *noisy(options, 2), asked).counts.proposed, 0);
 }
 
 TEST(SpeculativeDecoder, ADraftModelOfFewPositionsStops) {
