@@ -34,6 +34,7 @@ DEBERTA = dict(SIZES, type_vocab_size=0, relative_attention=True, position_bucke
                norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p", layer_norm_eps=1e-7)
 DEBERTA_OWN = dict(SIZES, type_vocab_size=0, num_labels=3, relative_attention=True, position_biased_input=True, max_relative_positions=4,
                    share_att_key=False, pos_att_type=["p2c", "c2p"])
+DEBERTA_V1 = dict(SIZES, type_vocab_size=0, relative_attention=True, position_biased_input=False, pos_att_type="c2p|p2c", layer_norm_eps=1e-7)
 LONGFORMER = dict(ROBERTA, attention_window=4)
 BIG_BIRD = dict(SIZES, attention_type="block_sparse", block_size=4, num_random_blocks=1)   # short texts have full attention
 NYSTROMFORMER = dict(SIZES, num_landmarks=2, segment_means_seq_len=6, conv_kernel_size=3)
@@ -95,6 +96,16 @@ CASES = {  # name -> (architecture, config, kind of targets)
     "deberta-token": ("DebertaV2ForTokenClassification", dict(DEBERTA_OWN, pos_att_type=["c2p"], position_biased_input=False), "token"),
     "deberta-span": ("DebertaV2ForQuestionAnswering", dict(DEBERTA, relative_attention=False, pos_att_type=None, norm_rel_ebd="none",
                      position_biased_input=True), "span"),
+    "deberta-convolution": ("DebertaV2ForMaskedLM", dict(DEBERTA, conv_kernel_size=3, conv_act="gelu"), "masked"),
+    "deberta-grouped-convolution": ("DebertaV2ForSequenceClassification", dict(DEBERTA_OWN, conv_kernel_size=5, conv_groups=2,
+                                    num_hidden_layers=1), "class"),
+    "deberta-v1-model": ("DebertaModel", dict(DEBERTA_V1, max_relative_positions=3), None),
+    "deberta-v1-masked-lm": ("DebertaForMaskedLM", DEBERTA_V1, "masked"),
+    "deberta-v1-sequence": ("DebertaForSequenceClassification", dict(DEBERTA_V1, num_labels=3, position_biased_input=True,
+                            max_relative_positions=4), "class"),
+    "deberta-v1-token": ("DebertaForTokenClassification", dict(DEBERTA_V1, num_labels=3, pos_att_type=["p2c"]), "token"),
+    "deberta-v1-span": ("DebertaForQuestionAnswering", dict(DEBERTA_V1, relative_attention=False, pos_att_type=None,
+                        position_biased_input=True), "span"),
     "big-bird-model": ("BigBirdModel", BIG_BIRD, None),
     "big-bird-masked-lm": ("BigBirdForMaskedLM", dict(BIG_BIRD, attention_type="original_full"), "masked"),
     "big-bird-sequence": ("BigBirdForSequenceClassification", dict(BIG_BIRD, num_labels=3), "class"),
@@ -364,6 +375,13 @@ def write(name, architecture, config, kind):
 
 # Compared by scripts/parity/models.py alone: stored references stay below 3 MB.
 LIVE_ONLY = {
+    "deberta-convolution",
+    "deberta-grouped-convolution",
+    "deberta-v1-masked-lm",
+    "deberta-v1-model",
+    "deberta-v1-sequence",
+    "deberta-v1-span",
+    "deberta-v1-token",
     "funnel-base",
     "funnel-masked-lm",
     "funnel-one-block",

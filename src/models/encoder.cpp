@@ -43,6 +43,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
   return {.attention = {.dim = options.dim,
                         .heads = options.heads,
                         .has_bias = options.biases.attention,
+                        .has_key_bias = capabilities.has_key_bias,
                         .is_local = !is_full,
                         .head_dim = options.head_dim,
                         .dropout = options.attention_dropout},
@@ -63,6 +64,7 @@ nn::BlockOptions encoder_layer_of(const ModelOptions& options, int64_t layer) {
 
 nn::StackOptions plain_stack_of(const ModelOptions& options) {
   auto stack = encoder_stack_of(options, options.layers);
+  stack.input_convolution = options.input_convolution;
   stack.may_shorten = head_of(options).classifies_sequences && !options.early_exit;
   return stack;
 }

@@ -14,7 +14,8 @@ enum class DropoutSite : uint32_t {
   kHead = 1,
   kHeadInner = 2,
   kDecoderEmbedding = 3,
-  kLayerMix = 4
+  kLayerMix = 4,
+  kInputConvolution = 5
 };
 enum class BlockDropoutSite : uint32_t {
   kAttentionWeights = 0,

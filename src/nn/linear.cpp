@@ -8,19 +8,28 @@
 
 namespace weft::nn {
 
-LinearImpl::LinearImpl(const LinearOptions& options) {
+LinearImpl::LinearImpl(const LinearOptions& options) : unbiased_(options.unbiased) {
   weight_ = register_parameter("weight", at::empty({options.outputs, options.inputs}));
   if (options.has_bias) {
-    bias_ = register_parameter("bias", at::empty({options.outputs}));
+    bias_ = register_parameter("bias", at::empty({options.outputs - unbiased_.count}));
   }
+}
+
+at::Tensor LinearImpl::bias() const {
+  if (unbiased_.count == 0 || !bias_.defined()) {
+    return bias_;
+  }
+  const auto first = unbiased_.first;
+  return at::cat({bias_.narrow(0, 0, first), at::zeros({unbiased_.count}, bias_.options()),
+                  bias_.narrow(0, first, bias_.size(0) - first)});
 }
 
 at::Tensor LinearImpl::product(const at::Tensor& x) const {
   if (packed_) {
-    return kernels::product(x, *packed_, bias_);
+    return kernels::product(x, *packed_, bias());
   }
   return quantized_ ? kernels::quantized_linear(x, *quantized_)
-                    : kernels::linear(x, weight_, bias_);
+                    : kernels::linear(x, weight_, bias());
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) {
@@ -30,7 +39,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x) {
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, const ForwardContext& context) {
   if (adapters_.empty()) {
-    return context.rate(weight_dropout_) > 0 ? kernels::linear(x, weight(context), bias_)
+    return context.rate(weight_dropout_) > 0 ? kernels::linear(x, weight(context), bias())
                                              : product(x);
   }
   std::vector<kernels::LoraUpdate> added;
@@ -42,7 +51,7 @@ at::Tensor LinearImpl::forward(const at::Tensor& x, const ForwardContext& contex
                      .dropout = context.rate(adapter.options.dropout),
                      .rng_key = context.rng_key(adapter.options.site)});
   }
-  return kernels::linear(x, weight(context), bias_, added);
+  return kernels::linear(x, weight(context), bias(), added);
 }
 
 at::Tensor LinearImpl::weight(const ForwardContext& context) const {
@@ -58,14 +67,14 @@ void LinearImpl::set_weight_dropout(double rate, uint32_t site) {
 
 at::Tensor LinearImpl::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {
   check_fused_path();
-  return kernels::linear_slice(x, weight_, bias_, first, count);
+  return kernels::linear_slice(x, weight_, bias(), first, count);
 }
 
 at::Tensor LinearImpl::forward_activated(const at::Tensor& x,
                                          kernels::Activation activation,
                                          bool is_gated) {
   check_fused_path();
-  return kernels::activation_linear(x, activation, is_gated, weight_, bias_);
+  return kernels::activation_linear(x, activation, is_gated, weight_, bias());
 }
 
 void LinearImpl::check_fused_path() const {
@@ -87,7 +96,7 @@ void LinearImpl::pack() {
 void LinearImpl::quantize() {
   TORCH_CHECK(adapters_.empty(), "a linear layer with adapters is not quantised");
   if (!quantized_) {
-    quantized_ = kernels::quantized(weight_, bias_);
+    quantized_ = kernels::quantized(weight_, bias());
     release_weight();
   }
 }

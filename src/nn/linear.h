@@ -19,6 +19,11 @@ struct LinearOptions {
   int64_t inputs = 0;
   int64_t outputs = 0;
   bool has_bias = true;
+  /// Outputs [first, first + count) without a bias, where the others have one.
+  struct Range {
+    int64_t first = 0;
+    int64_t count = 0;
+  } unbiased = {};
 };
 
 /// A LoRA adapter of a linear layer, or of some output rows of a fused one (arXiv:2106.09685).
@@ -51,7 +56,8 @@ class LinearImpl : public torch::nn::Module {
   const at::Tensor& weight() const { return weight_; }
   /// The weight of a pass: in training with its dropout, if it has any.
   at::Tensor weight(const ForwardContext& context) const;
-  const at::Tensor& bias() const { return bias_; }
+  /// (outputs), with zeros where outputs have none; undefined without a bias.
+  at::Tensor bias() const;
 
   /// Replaces the weight by a packed one (kernels::PackedMatrix), for decoding token by token, and
   /// releases the original. Layers with adapters or in int8 are left unchanged.
@@ -81,7 +87,8 @@ class LinearImpl : public torch::nn::Module {
   };
 
   at::Tensor weight_;  // (outputs, inputs)
-  at::Tensor bias_;    // (outputs), or undefined
+  at::Tensor bias_;    // (outputs - unbiased), or undefined
+  LinearOptions::Range unbiased_;
   double weight_dropout_ = 0;
   uint32_t weight_dropout_site_ = 0;
   std::vector<Adapter> adapters_;

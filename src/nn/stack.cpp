@@ -123,6 +123,22 @@ StackImpl::StackImpl(const StackOptions& options)
           numbered("shared_positions", shared_positions_.size()), position->shared));
     }
   }
+  if (options.input_convolution) {
+    const auto* const other = options.halting       ? "halting"
+                              : reversible_         ? "reversible layers"
+                              : memory_ != nullptr  ? "sub-layers that read memory slots"
+                              : has_span_nodes_     ? "attention of type binary_tree"
+                              : shortens_sequences_ ? "sub-layers that shorten texts"
+                              : !has_one_width_     ? "layers of different widths"
+                                                    : nullptr;
+    if (other != nullptr) {
+      throw config::Error(str_cat("model.input_convolution: is not possible with ", other));
+    }
+    const auto& first = options.layers.at(0);
+    input_convolution_ = register_module(
+        "input_convolution",
+        std::make_shared<InputConvolution>(*options.input_convolution, first.norm, first.dropout));
+  }
   if (options.step_embedding) {
     step_embedding_ = register_module(
         "step_embedding", StepEmbedding(*options.step_embedding, static_cast<int64_t>(layers),
@@ -199,13 +215,25 @@ at::Tensor StackImpl::forward_layer(std::size_t layer,
                                     const ForwardContext& shared,
                                     const RowSelection* selection) {
   if (is_dropped(layer, shared)) {
-    return selection == nullptr ? x
-           : reversible_        ? select_streams(x, *selection)
-                                : selection->select(x);
+    const auto kept = selection == nullptr ? x
+                      : reversible_        ? select_streams(x, *selection)
+                                           : selection->select(x);
+    return layer_output(layer, x, kept, shared, selection);
   }
   const auto run = reversible_ ? run_reversible_layer : run_layer;
-  return ActivationHook::run_hooks(layer, run(blocks_[layer], layer_input(layer, x, shared),
-                                              at_layer(layer, shared), selection));
+  const auto states =
+      run(blocks_[layer], layer_input(layer, x, shared), at_layer(layer, shared), selection);
+  return ActivationHook::run_hooks(layer, layer_output(layer, x, states, shared, selection));
+}
+
+at::Tensor StackImpl::layer_output(std::size_t layer,
+                                   const at::Tensor& x,
+                                   const at::Tensor& states,
+                                   const ForwardContext& shared,
+                                   const RowSelection* selection) const {
+  return layer == 0 && input_convolution_ != nullptr
+             ? input_convolution_->forward(x, states, shared, selection)
+             : states;
 }
 
 at::Tensor StackImpl::layer_input(std::size_t layer,

@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/block.h"
+#include "nn/convolution/input_convolution.h"
 #include "nn/depth/drop_path.h"
 #include "nn/depth/halting.h"
 #include "nn/embedding/step_embedding.h"
@@ -37,6 +38,8 @@ struct StackOptions {
   /// Layers with two streams that keep no activations for the backward pass. The blocks must have
   /// their norms in front of the sub-layers, which all add to their input.
   std::optional<StreamMerge> reversible = {};
+  /// Beside the first layer, with that layer's norm and dropout.
+  std::optional<InputConvolutionOptions> input_convolution = {};
   std::optional<NormOptions> norm = {};     // final norm of pre-norm stacks
   std::optional<LayerMixOptions> mix = {};  // the output is a mix of the states of all layers
   bool has_encoder_mix = false;             // the encoder states are a mix for each layer
@@ -100,6 +103,12 @@ class StackImpl : public torch::nn::Module {
                          const RowSelection* selection);
   /// Output of all layers with adaptive computation time.
   at::Tensor forward_halting(const at::Tensor& x, const ForwardContext& shared);
+  /// Output of a layer with what is added beside it, given its input.
+  at::Tensor layer_output(std::size_t layer,
+                          const at::Tensor& x,
+                          const at::Tensor& states,
+                          const ForwardContext& shared,
+                          const RowSelection* selection) const;
   at::Tensor layer_input(std::size_t layer, const at::Tensor& x, const ForwardContext& context);
   /// Whether training leaves the layer out in this step.
   bool is_dropped(std::size_t layer, const ForwardContext& context) const;
@@ -125,6 +134,7 @@ class StackImpl : public torch::nn::Module {
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none
   std::vector<std::shared_ptr<SharedPositions>> shared_positions_;
+  std::shared_ptr<InputConvolution> input_convolution_;  // null: none
   StepEmbedding step_embedding_{nullptr};
   Halting halting_{nullptr};
   LayerMix mix_{nullptr};

@@ -74,6 +74,40 @@ TEST(ModelDirectory, WhatIsSavedLoadsBack) {
   }
 }
 
+TEST(ModelDirectory, TheConvolutionOfDebertaIsStoredUnderItsNames) {
+  auto options = test::tiny_options(family_named("deberta-v2"));
+  options.input_convolution = {.kernel = 5, .groups = 2, .activation = kernels::Activation::kGelu};
+  const Saved saved(options);
+  const auto tensors = test::read_tensors(saved.folder.path("model.safetensors"));
+  EXPECT_EQ(tensors.at("deberta.encoder.conv.conv.weight").sizes(), at::IntArrayRef({8, 4, 5}));
+  for (const std::string name : {"conv.bias", "LayerNorm.weight", "LayerNorm.bias"}) {
+    EXPECT_EQ(tensors.at("deberta.encoder.conv." + name).sizes(), at::IntArrayRef({8})) << name;
+  }
+  const auto loaded = saved.load();
+  EXPECT_EQ(loaded.model->options().input_convolution, options.input_convolution);
+  EXPECT_TRUE(are_equal(*saved.model, *loaded.model));
+}
+
+TEST(ModelDirectory, DebertaStoresTheRowsOfAHeadTogetherAndNoBiasOfKeys) {
+  const auto options = test::tiny_options(family_named("deberta"));  // 2 heads of 4 features
+  const Saved saved(options);
+  const auto tensors = test::read_tensors(saved.folder.path("model.safetensors"));
+  const auto parameters = saved.model->named_parameters();
+  const auto& ours = parameters["layers.1.attention.qkv.weight"];  // queries, keys, values
+  const std::string name = "deberta.encoder.layer.1.attention.self.";
+  const auto& stored = tensors.at(name + "in_proj.weight");
+  for (int64_t head = 0; head < 2; ++head) {
+    for (int64_t part = 0; part < 3; ++part) {
+      EXPECT_TRUE(at::equal(stored.slice(0, 12 * head + 4 * part, 12 * head + 4 * part + 4),
+                            ours.slice(0, 8 * part + 4 * head, 8 * part + 4 * head + 4)));
+    }
+  }
+  const auto& bias = parameters["layers.1.attention.qkv.bias"];
+  ASSERT_EQ(bias.size(0), 16);
+  EXPECT_TRUE(at::equal(tensors.at(name + "q_bias"), bias.slice(0, 0, 8)));
+  EXPECT_TRUE(at::equal(tensors.at(name + "v_bias"), bias.slice(0, 8)));
+}
+
 TEST(ModelDirectory, TiedMatricesAreNotStored) {
   const Saved saved(test::tiny_options());
   const auto tensors = test::read_tensors(saved.folder.path("model.safetensors"));

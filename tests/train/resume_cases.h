@@ -447,14 +447,21 @@ inline const std::vector<ResumeCase> kResumeCases = {
      {"model={type: gpt2, dim: 16, layers: 2, attention: {heads: 2, type: strided, stride: 3}, "
       "position: {type: transformer_xl}}",
       "tokenizer={type: characters, vocab_size: 80}", "train.precision=bf16"}},
-    {"disentangled attention",
+    {"disentangled attention and a convolution",
      "{type: mlm}",
      "train",
      ".txt",
      {"model={type: deberta-v2, dim: 16, layers: 2, attention: {heads: 2}, position: {buckets: 4, "
-      "max_distance: 8, share_projections: false}}",
+      "max_distance: 8, share_projections: false}, input_convolution: {kernel_size: 3, groups: 2}}",
       "train.precision=bf16", "train.micro_batch_tokens=40",
       "train.gradient_checkpointing=layers"}},
+    {"distances without buckets, keys without a bias",
+     "{type: mlm}",
+     "train",
+     ".txt",
+     {"model={type: deberta, dim: 16, layers: 2, attention: {heads: 2}, position: {max_distance: "
+      "8}}",
+      "train.micro_batch_tokens=40"}},
     {"pooled blocks",
      "{type: mlm}",
      "train",

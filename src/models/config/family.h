@@ -51,6 +51,7 @@ struct FamilyCapabilities {
   bool has_prediction_head = false;
   bool has_layer_blocks = false;         // blocks of layers that shorten texts (funnel)
   bool has_first_norm = true;            // before the attention of the first layer, if pre-norm
+  bool has_key_bias = true;              // else only queries and values have one (deberta)
   bool has_scaled_scores = true;         // else the initial values contain the scale (T5)
   bool has_logits_bias = false;          // a fixed bias of the output logits
   bool has_output_dropout = false;       // on the states of encoder and decoder

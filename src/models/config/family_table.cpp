@@ -20,6 +20,7 @@ Registry<FamilyDefinition>& registered_families() {
                                                            nystromformer(),
                                                            albert(),
                                                            deberta(),
+                                                           deberta_v1(),
                                                            funnel(),
                                                            bag_of_words(),
                                                            fasttext(),

@@ -13,6 +13,7 @@
 #include "models/config/layer_types.h"
 #include "models/config/part_options.h"
 #include "models/config/seq2seq_rnn_options.h"
+#include "nn/convolution/input_convolution.h"
 #include "nn/depth/drop_path.h"
 #include "nn/feed_forward/mixture_of_experts.h"
 #include "nn/norm/norm.h"
@@ -99,7 +100,8 @@ struct ModelOptions {
   nn::T5BiasOptions relative;  // of T5
   /// Of deberta-v2; nullopt: no such positions.
   std::optional<nn::DisentangledOptions> disentangled = {};
-  bool has_position_embeddings = true;  // deberta-v2: learned ones
+  bool has_position_embeddings = true;                                // deberta-v2: learned ones
+  std::optional<nn::InputConvolutionOptions> input_convolution = {};  // deberta-v2; nullopt: none
 
   // heads and initial values
   bool uses_mean_pooling = false;  // sequence classifiers read the mean, not the first token

@@ -51,12 +51,19 @@ struct WeightNames {
   std::string_view projection = {};
   std::string_view distances = {};  // ModelOptions::disentangled
   std::string_view distance_norm = {};
+  std::string_view input_convolution = {};  // ModelOptions::input_convolution
+  std::string_view input_convolution_norm = {};
 
   std::string_view layers = "encoder.layer.";  // before the number of the layer
   std::string_view layer_end = ".";            // and behind it
   std::array<std::string_view, 3> query_key_value = {"attention.self.query", "attention.self.key",
                                                      "attention.self.value"};
   std::string_view fused_query_key_value = {};  // in place of these
+  /// In place of these: the matrices of query, key and value of each head one after another, and
+  /// the biases, of which keys have none.
+  std::string_view interleaved_query_key_value = {};
+  std::string_view query_bias = {};
+  std::string_view value_bias = {};
   /// Of the global tokens, if they have projections of their own.
   std::array<std::string_view, 3> global_query_key_value = {};
   /// Of distances, if they have projections of their own.

@@ -19,6 +19,9 @@ class BertTensors {
     embeddings();
     for (int64_t layer = 0; layer < distinct_layers(options_); ++layer) {
       this->layer(layer);
+      if (layer == 0 && options_.input_convolution) {
+        input_convolution();
+      }
     }
     if (is_pre_norm()) {
       norm("layers.norm", prefix_ + std::string(names_.final_norm));
@@ -73,6 +76,17 @@ class BertTensors {
     }
   }
 
+  void input_convolution() {
+    const auto& own = *options_.input_convolution;
+    const auto name = str_cat(prefix_, names_.input_convolution);
+    builder_.table("layers.input_convolution", name,
+                   {options_.dim, options_.dim / own.groups, own.kernel});
+    builder_.result.push_back({.parameter = "layers.input_convolution.bias",
+                               .name = name + ".bias",
+                               .shape = {options_.dim}});
+    norm("layers.input_convolution.norm", str_cat(prefix_, names_.input_convolution_norm));
+  }
+
   void layer(int64_t index) {
     const auto parameter = str_cat("layers.", index, ".");
     const auto hf_name = str_cat(prefix_, names_.layers, index, names_.layer_end);
@@ -103,6 +117,8 @@ class BertTensors {
     if (!names_.fused_query_key_value.empty()) {
       builder_.linear(parameter + "attention.qkv", str_cat(hf_name, names_.fused_query_key_value),
                       {dim, 3 * dim, has_bias});
+    } else if (!names_.interleaved_query_key_value.empty()) {
+      interleaved(parameter + "attention.qkv", hf_name);
     } else {
       projections(parameter + "attention.qkv", hf_name, names_.query_key_value);
     }
@@ -111,14 +127,15 @@ class BertTensors {
     }
     if (options_.disentangled && !options_.disentangled->scores.shares_projections) {
       const auto& scores = options_.disentangled->scores;
-      const auto projection = [&](bool is_used, const char* own, std::string_view name) {
+      const auto projection = [&](bool is_used, bool has_own_bias, const char* own,
+                                  std::string_view name) {
         if (is_used) {
           builder_.linear(parameter + "attention.distances." + own, str_cat(hf_name, name),
-                          {dim, dim});
+                          {dim, dim, has_own_bias});
         }
       };
-      projection(scores.content_to_position, "key", names_.distance_key);
-      projection(scores.position_to_content, "query", names_.distance_query);
+      projection(scores.content_to_position, scores.has_key_bias, "key", names_.distance_key);
+      projection(scores.position_to_content, true, "query", names_.distance_query);
     }
     if (!names_.attention_convolution.empty()) {
       builder_.result.push_back({.parameter = parameter + "attention.core.convolution",
@@ -127,6 +144,23 @@ class BertTensors {
     }
     builder_.linear(parameter + "attention.output", str_cat(hf_name, names_.attention_output),
                     {dim, dim, has_bias});
+  }
+
+  /// One matrix with the rows of each head together, and the biases of queries and values.
+  void interleaved(const std::string& parameter, const std::string& hf_name) {
+    builder_.linear(parameter, str_cat(hf_name, names_.interleaved_query_key_value),
+                    {.inputs = options_.dim,
+                     .outputs = 3 * options_.dim,
+                     .has_bias = false,
+                     .interleaved_heads = options_.heads});
+    int64_t first = 0;
+    for (const auto name : {names_.query_bias, names_.value_bias}) {
+      builder_.result.push_back({.parameter = parameter + ".bias",
+                                 .name = str_cat(hf_name, name),
+                                 .shape = {options_.dim},
+                                 .first_row = first});
+      first += options_.dim;
+    }
   }
 
   /// Query, key and value of one module.

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/string_util.h"
 #include "models/config/hf_config_fields.h"
 #include "models/families/bert_kind.h"
+#include "models/families/deberta_kind.h"
 #include "models/families/families.h"
 
 namespace weft::models {
@@ -14,6 +16,7 @@ namespace {
 using kernels::Activation;
 
 constexpr int64_t kMostDistanceBuckets = 1 << 16;
+constexpr int64_t kMostInputTaps = 1023;
 
 /// Version 3 of the published models (arXiv:2111.09543).
 ModelOptions deberta_defaults() {
@@ -27,11 +30,15 @@ ModelOptions deberta_defaults() {
 
 std::vector<Preset> deberta_presets() {
   const auto begin = deberta_defaults();
+  auto with_convolution = begin;  // version 2
+  with_convolution.input_convolution = {.kernel = 3, .activation = Activation::kGelu};
   return {{"deberta-v3-mini", sized(begin, {4, 256, 4})},
           {"deberta-v3-xsmall", sized(begin, {12, 384, 6})},
           {"deberta-v3-small", sized(begin, {6, 768, 12})},
           {"deberta-v3-base", sized(begin, {12, 768, 12})},
-          {"deberta-v3-large", sized(begin, {24, 1024, 16})}};
+          {"deberta-v3-large", sized(begin, {24, 1024, 16})},
+          {"deberta-v2-xlarge", sized(with_convolution, {24, 1536, 24})},
+          {"deberta-v2-xxlarge", sized(with_convolution, {48, 1536, 24})}};
 }
 
 /// Values of absent config.json keys.
@@ -47,121 +54,73 @@ ModelOptions absent_deberta() {
   return options;
 }
 
-nn::PositionChoice disentangled_choice(const ModelOptions& options) {
-  auto own = *options.disentangled;
-  own.norm_epsilon = options.norm_epsilon;
-  own.scores.dropout = options.dropout;
-  return {.type = "disentangled", .keys = "{}", .make = nn::disentangled_position(own)};
-}
-
-std::vector<nn::PositionChoice> deberta_positions(const ModelOptions& options) {
-  std::vector<nn::PositionChoice> positions;
-  if (options.disentangled) {
-    positions.push_back(disentangled_choice(options));
+void read_input_convolution(config::Section& model,
+                            ModelOptions& options,
+                            const ModelOptions* base) {
+  auto section = model.section(
+      "input_convolution",
+      {.help = "A convolution of the embeddings beside the first layer, whose output it is added "
+               "to (the largest models of deberta-v2)."});
+  auto own = options.input_convolution.value_or(nn::InputConvolutionOptions{.kernel = 0});
+  section.read("kernel_size", own.kernel,
+               {.help = "Kernel size of the convolution; odd. 0: no convolution.",
+                .unit = "tokens",
+                .range = config::between(0, kMostInputTaps)});
+  constexpr auto kOnly = "kernel_size: 1 and more";
+  section.read("groups", own.groups,
+               {.help = "Groups of features; must divide their number.",
+                .range = config::between(1, kMostFeatures),
+                .only_if = kOnly});
+  section.read_choice("activation", own.activation, activations(),
+                      {.help = "Activation function of the convolution.", .only_if = kOnly});
+  section.reject_unread();
+  for (const auto* key : {"groups", "activation"}) {
+    if (own.kernel == 0 && section.has(key)) {
+      section.fail(key, "has no effect without kernel_size");
+    }
   }
-  if (options.has_position_embeddings) {
-    positions.push_back(learned_positions(options).front());
+  if (own.kernel > 0 && own.kernel % 2 == 0) {
+    section.fail("kernel_size", str_cat("found ", own.kernel, ", allowed are 0 and odd numbers"));
   }
-  return positions.empty() ? std::vector{nn::PositionChoice{
-                                 .type = "none",
-                                 .keys = "{}",
-                                 .make = nn::default_component(nn::position_types(), "none").make}}
-                           : positions;
-}
-
-void read_deberta_position(config::Section& section,
-                           ModelOptions& options,
-                           const ModelOptions* base) {
-  if (options.disentangled) {
-    options.disentangled = nn::read_disentangled_options(section, *options.disentangled);
+  if (own.kernel > 0 && options.dim % own.groups != 0) {
+    section.fail("groups", str_cat("found ", own.groups, ", must divide the ", options.dim,
+                                   " features of model.dim"));
   }
-  section.read("absolute", options.has_position_embeddings,
-               {.help = "Learned position embeddings in addition."});
+  options.input_convolution = own.kernel > 0 ? std::optional(own) : std::nullopt;
   if (base != nullptr) {
-    require_unchanged(section, "buckets", options.disentangled == base->disentangled);
-    require_unchanged(section, "absolute",
-                      options.has_position_embeddings == base->has_position_embeddings);
+    require_unchanged(section, "kernel_size", options.input_convolution == base->input_convolution);
   }
 }
 
-/// A list of words or one text, "c2p|p2c".
-std::vector<std::string> position_terms(const JsonFields& fields) {
-  std::vector<std::string> terms;
-  if (!fields.has("pos_att_type") || fields.at("pos_att_type").is_null()) {
-    return terms;
+void read_convolution_json(const JsonFields& fields, ModelOptions& options) {
+  nn::InputConvolutionOptions own{.kernel = 0};
+  fields.read("conv_kernel_size", own.kernel, int64_t{0}, kMostInputTaps);
+  if (own.kernel == 0) {
+    options.input_convolution.reset();
+    return;
   }
-  const auto& given = fields.at("pos_att_type");
-  if (given.is_string()) {
-    for (const auto term : split(given.get<std::string>(), '|')) {
-      terms.emplace_back(trim(term));
-    }
-  } else if (given.is_array()) {
-    for (const auto& term : given) {
-      terms.push_back(term.is_string() ? term.get<std::string>() : term.dump().substr(0, 80));
-    }
-  } else {
-    fields.fail("pos_att_type", "must be a list of 'c2p' and 'p2c'");
+  if (own.kernel % 2 == 0) {
+    fields.fail("conv_kernel_size", str_cat("found ", own.kernel, ", must be odd, or 0 for none"));
   }
-  std::erase(terms, "");
-  for (const auto& term : terms) {
-    if (term != "c2p" && term != "p2c") {
-      fields.fail("pos_att_type",
-                  str_cat("found '", term.substr(0, 80), "', allowed are 'c2p' and 'p2c'"));
-    }
+  fields.read("conv_groups", own.groups, int64_t{1}, kMostFeatures);
+  if (options.dim % own.groups != 0) {
+    fields.fail("conv_groups", str_cat(own.groups, " does not divide hidden_size ", options.dim));
   }
-  return terms;
-}
-
-/// Rejects what changes the computation and is not supported.
-void refuse_deberta_json(const JsonFields& fields) {
-  const auto refuse = [&](const char* key, int64_t allowed) {
-    int64_t value = allowed;
-    fields.read(key, value, int64_t{0}, int64_t{1} << 30);
-    if (value != allowed) {
-      fields.fail(key, str_cat("found ", value, ", must be ", allowed));
-    }
-  };
-  refuse("type_vocab_size", 0);
-  refuse("conv_kernel_size", 0);
-  std::string activation = "gelu";
-  fields.read("pooler_hidden_act", activation);
-  if (activation != "gelu") {
-    fields.fail("pooler_hidden_act",
-                str_cat("found '", activation.substr(0, 80), "', must be 'gelu'"));
-  }
-  double dropout = 0;
-  fields.read("pooler_dropout", dropout, 0.0, 1.0);
-  if (dropout != 0) {
-    fields.fail("pooler_dropout", str_cat("found ", dropout, ", must be 0"));
-  }
+  read_activation(fields, "conv_act", own.activation);
+  options.input_convolution = own;
 }
 
 void read_deberta_json(const JsonFields& fields, ModelOptions& options) {
-  refuse_deberta_json(fields);
-  fields.read("cls_dropout", options.classifier_dropout, 0.0, 1.0);
-  fields.read("position_biased_input", options.has_position_embeddings);
-  bool is_relative = false;
-  fields.read("relative_attention", is_relative);
-  const auto terms = position_terms(fields);
-  if (!is_relative || terms.empty()) {
-    if (is_relative != !terms.empty()) {
-      fields.fail("pos_att_type", "must be given with relative_attention, and only then");
-    }
-    options.disentangled.reset();
+  deberta_family::read_json(fields, options);
+  read_convolution_json(fields, options);
+  if (!options.disentangled) {
     return;
   }
-  nn::DisentangledOptions own;
-  const auto has = [&](const char* term) { return std::ranges::count(terms, term) > 0; };
-  own.scores = {.content_to_position = has("c2p"),
-                .position_to_content = has("p2c"),
-                .shares_projections = false};
+  auto& own = *options.disentangled;
   fields.read("share_att_key", own.scores.shares_projections);
   own.buckets = -1;
   fields.read("position_buckets", own.buckets, int64_t{-1}, kMostDistanceBuckets);
   own.buckets = std::max<int64_t>(own.buckets, 0);
-  own.max_distance = -1;
-  fields.read("max_relative_positions", own.max_distance, int64_t{-1}, kMostTokens);
-  own.max_distance = own.max_distance < 1 ? options.length : own.max_distance;
   std::string norm = "none";
   fields.read("norm_rel_ebd", norm);
   own.has_norm = norm.find("layer_norm") != std::string::npos;
@@ -169,34 +128,22 @@ void read_deberta_json(const JsonFields& fields, ModelOptions& options) {
     fields.fail("position_buckets", str_cat(own.buckets, " must be less than twice the ",
                                             own.max_distance, " relative positions"));
   }
-  options.disentangled = own;
 }
 
 void write_deberta_json(formats::Json& json, const ModelOptions& options) {
-  json["type_vocab_size"] = 0;
-  json["position_biased_input"] = options.has_position_embeddings;
-  json["relative_attention"] = options.disentangled.has_value();
-  json["pooler_hidden_size"] = options.dim;
-  json["pooler_hidden_act"] = "gelu";
-  json["pooler_dropout"] = 0;
-  json["cls_dropout"] = json["classifier_dropout"];
-  json["legacy"] = true;
-  if (!options.disentangled) {
-    return;
+  deberta_family::write_json(json, options);
+  if (options.input_convolution) {
+    const auto& convolution = *options.input_convolution;
+    json["conv_kernel_size"] = convolution.kernel;
+    json["conv_groups"] = convolution.groups;
+    json["conv_act"] = hf_activation_name(convolution.activation);
   }
-  const auto& own = *options.disentangled;
-  auto terms = formats::Json::array();
-  if (own.scores.position_to_content) {
-    terms.push_back("p2c");
+  if (options.disentangled) {
+    const auto& own = *options.disentangled;
+    json["share_att_key"] = own.scores.shares_projections;
+    json["position_buckets"] = own.buckets > 0 ? own.buckets : -1;
+    json["norm_rel_ebd"] = own.has_norm ? "layer_norm" : "none";
   }
-  if (own.scores.content_to_position) {
-    terms.push_back("c2p");
-  }
-  json["pos_att_type"] = std::move(terms);
-  json["share_att_key"] = own.scores.shares_projections;
-  json["position_buckets"] = own.buckets > 0 ? own.buckets : -1;
-  json["max_relative_positions"] = own.max_distance;
-  json["norm_rel_ebd"] = own.has_norm ? "layer_norm" : "none";
 }
 
 }  // namespace
@@ -211,6 +158,8 @@ FamilyDefinition deberta() {
       {.segment = {},
        .distances = "encoder.rel_embeddings",
        .distance_norm = "encoder.LayerNorm",
+       .input_convolution = "encoder.conv.conv",
+       .input_convolution_norm = "encoder.conv.LayerNorm",
        .query_key_value = {"attention.self.query_proj", "attention.self.key_proj",
                            "attention.self.value_proj"},
        .distance_key = "attention.self.pos_key_proj",
@@ -225,11 +174,12 @@ FamilyDefinition deberta() {
   made.presets = deberta_presets;
   made.read_keys = [](auto& section, auto& options, const auto* base) {
     bert_family::read_keys(section, options, base,
-                           {.pooling = "cls", .read_position = read_deberta_position});
+                           {.pooling = "cls", .read_position = deberta_family::read_position});
+    read_input_convolution(section, options, base);
   };
   bert_family::set_json(made, absent_deberta,
                         {.read_more = read_deberta_json, .write_more = write_deberta_json});
-  made.positions = deberta_positions;
+  made.positions = deberta_family::positions;
   made.style = formats::TokenizerTemplate::kBertNoSegments;
   return made;
 }

@@ -17,6 +17,7 @@ FamilyDefinition longformer();     // arXiv:2004.05150
 FamilyDefinition big_bird();       // arXiv:2007.14062
 FamilyDefinition nystromformer();  // arXiv:2102.03902
 FamilyDefinition albert();         // arXiv:1909.11942
+FamilyDefinition deberta_v1();     // arXiv:2006.03654
 FamilyDefinition deberta();        // version 2 and 3, arXiv:2006.03654, arXiv:2111.09543
 FamilyDefinition funnel();         // arXiv:2006.03236
 FamilyDefinition xlm();            // arXiv:1901.07291

@@ -26,7 +26,8 @@ struct DistanceScoreOptions {
   bool position_to_content = true;  // a key and the same
   /// The vectors are projected like tokens; else by layers of their own.
   bool shares_projections = true;
-  double dropout = 0;  // of the vectors
+  bool has_key_bias = true;  // of the layer for `content_to_position`
+  double dropout = 0;        // of the vectors
 
   bool operator==(const DistanceScoreOptions&) const = default;
 };
@@ -45,6 +46,7 @@ struct AttentionOptions {
   StackPlace place = {};                     // set by the stack
   bool is_causal = false;                    // a token attends to itself and those before it
   bool has_bias = true;                      // of the projections
+  bool has_key_bias = true;                  // else only queries and values have one
   kernels::RotaryOptions rotary = {};        // RoPE (arXiv:2104.09864); theta 0: none; width 0: K
   bool is_local = false;                     // RoPE has its theta for local layers
   int64_t key_heads = 0;                     // G (arXiv:2305.13245); 0: H

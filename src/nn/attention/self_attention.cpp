@@ -53,8 +53,13 @@ at::Tensor content_attention(const at::Tensor& query,
 }  // namespace
 
 Linear qkv_projection(const AttentionOptions& options) {
-  const auto rows = (options.heads + 2 * key_heads(options)) * head_dim(options);
-  return Linear(LinearOptions{options.dim, rows, options.has_bias});
+  const auto queries = options.heads * head_dim(options);
+  const auto keys = key_heads(options) * head_dim(options);
+  LinearOptions made{options.dim, queries + 2 * keys, options.has_bias};
+  if (!options.has_key_bias) {
+    made.unbiased = {.first = queries, .count = keys};
+  }
+  return Linear(made);
 }
 
 Linear output_projection(const AttentionOptions& options) {
@@ -114,7 +119,7 @@ at::Tensor SelfAttention::keys_and_values(const at::Tensor& x, const ForwardCont
   if (!key_gate_) {
     return product(x);
   }
-  const auto& bias = qkv_->bias();
+  const auto bias = qkv_->bias();
   return gated_product(key_gate_->forward(x, context), x,
                        bias.defined() ? bias.narrow(0, first, count) : bias, product);
 }
@@ -139,7 +144,7 @@ at::Tensor SelfAttention::project(const at::Tensor& x,
     return all;
   }
   const auto rest = all.size(1) - size;
-  const auto& bias = qkv_->bias();
+  const auto bias = qkv_->bias();
   return at::cat(
       {all.narrow(1, 0, size), gated_rows(gates, all.narrow(1, size, rest),
                                           bias.defined() ? bias.narrow(0, size, rest) : bias)},

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "base/string_util.h"
+#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/decoding_state.h"
@@ -76,6 +77,24 @@ at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& wei
     sum = sum.defined() ? sum + term : term;
   }
   return sum;
+}
+
+at::Tensor grouped_convolution(const at::Tensor& spread, const at::Tensor& weight) {
+  const auto dim = weight.size(0);
+  const auto width = weight.size(1);  // D / G
+  const auto taps = weight.size(2);
+  const auto windows = spread.size(0) - taps + 1;
+  const auto by_group = spread.view({spread.size(0), dim / width, width}).transpose(0, 1);
+  at::Tensor sum;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const auto weights = weight.select(2, tap)
+                             .view({dim / width, width, width})
+                             .transpose(1, 2)
+                             .to(spread.scalar_type());
+    const auto term = kernels::batched_product(by_group.narrow(1, tap, windows), weights);
+    sum = sum.defined() ? sum + term : term;
+  }
+  return sum.transpose(0, 1).flatten(1);
 }
 
 void read_kernel_size(config::Section& section, int64_t& taps) {

@@ -47,6 +47,10 @@ at::Tensor earlier_rows(const at::Tensor& x,
 /// weight (C, taps) -> (windows, C).
 at::Tensor depthwise_convolution(const at::Tensor& spread, const at::Tensor& weight);
 
+/// Features convolved over time within groups: spread rows (windows + taps - 1, D), weight
+/// (D, D / G, taps) -> (windows, D). The order of its sums does not depend on threads.
+at::Tensor grouped_convolution(const at::Tensor& spread, const at::Tensor& weight);
+
 /// Reads `kernel_size`. Throws config::Error for an even one.
 void read_kernel_size(config::Section& section, int64_t& taps);
 

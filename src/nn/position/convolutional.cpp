@@ -6,7 +6,6 @@
 
 #include "base/string_util.h"
 #include "kernels/activation.h"
-#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "nn/convolution/time_convolution.h"
 #include "nn/position/position_types.h"
@@ -23,7 +22,7 @@ struct ConvolutionalOptions {
 
 class PositionConvolution : public EmbeddingTransform {
  public:
-  PositionConvolution(const ConvolutionalOptions& own, int64_t dim) : own_(own), dim_(dim) {
+  PositionConvolution(const ConvolutionalOptions& own, int64_t dim) : own_(own) {
     weight_ = register_parameter("weight", own.is_depthwise
                                                ? at::empty({dim, own.kernel})
                                                : at::empty({dim, dim / own.groups, own.kernel}));
@@ -44,7 +43,7 @@ class PositionConvolution : public EmbeddingTransform {
     const auto spread = rows.spread(x);
     const auto convolved =
         (own_.is_depthwise ? depthwise_convolution(spread, weight_.narrow(1, first, taps))
-                           : grouped_convolution(spread, first, taps))
+                           : grouped_convolution(spread, weight_.narrow(2, first, taps)))
             .index_select(0, rows.token_windows());  // (N, D)
     const auto biased =
         convolved + kernels::repeat_row(bias_.to(x.scalar_type()), convolved.size(0));
@@ -52,24 +51,7 @@ class PositionConvolution : public EmbeddingTransform {
   }
 
  private:
-  /// The taps from `first` of spread rows (M + taps - 1, D): (M, D).
-  at::Tensor grouped_convolution(const at::Tensor& spread, int64_t first, int64_t taps) const {
-    const auto by_group = spread.view({spread.size(0), own_.groups, -1}).transpose(0, 1);
-    at::Tensor sum;
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const auto weights = weight_.select(2, first + tap)
-                               .view({own_.groups, dim_ / own_.groups, -1})
-                               .transpose(1, 2)
-                               .to(spread.scalar_type());
-      const auto term =
-          kernels::batched_product(by_group.narrow(1, tap, spread.size(0) - taps + 1), weights);
-      sum = sum.defined() ? sum + term : term;
-    }
-    return sum.transpose(0, 1).flatten(1);
-  }
-
   ConvolutionalOptions own_;
-  int64_t dim_;
   at::Tensor weight_;  // (D, D / G, k), as in torch::nn::Conv1d; depthwise: (D, k)
   at::Tensor bias_;    // (D)
 };

@@ -46,6 +46,9 @@ int64_t parameter_depth(const std::string& parameter, int64_t layers) {
   if (block >= 0) {
     return block + 1;
   }
+  if (parameter.starts_with("layers.input_convolution.")) {  // beside the first block
+    return 1;
+  }
   return parameter.starts_with(kBlocks) ? layers : layers + 1;
 }
 

@@ -174,6 +174,43 @@ TEST(ConfigJson, ErrorsNameTheFileTheKeyAndWhatIsAllowed) {
   }
 }
 
+TEST(ConfigJson, DebertasConvolutionHasTheDefaultsOfTransformers) {
+  auto json = written(test::tiny_options(family_named("deberta-v2")));
+  EXPECT_FALSE(json.contains("conv_kernel_size"));
+  EXPECT_FALSE(read_config(json).input_convolution);
+  json["conv_kernel_size"] = 3;
+  const nn::InputConvolutionOptions expected{
+      .kernel = 3, .groups = 1, .activation = kernels::Activation::kTanh};
+  EXPECT_EQ(read_config(json).input_convolution, expected);
+  json["conv_groups"] = 3;
+  EXPECT_EQ(config_message(json), "config.json: conv_groups: 3 does not divide hidden_size 8");
+  json["conv_kernel_size"] = 4;
+  EXPECT_EQ(config_message(json),
+            "config.json: conv_kernel_size: found 4, must be odd, or 0 for none");
+}
+
+TEST(ConfigJson, TheFirstDebertaIgnoresKeysOfTheSecond) {
+  auto json = written(test::tiny_options(family_named("deberta")));
+  EXPECT_FALSE(read_config(json).disentangled);
+  json.update({{"relative_attention", true},
+               {"pos_att_type", "c2p|p2c"},
+               {"max_relative_positions", -1},
+               {"position_buckets", 4},
+               {"share_att_key", true},
+               {"norm_rel_ebd", "layer_norm"}});
+  const auto options = read_config(json);
+  const nn::DisentangledOptions expected{
+      .scores = {.shares_projections = false, .has_key_bias = false},
+      .buckets = 0,
+      .max_distance = options.length,
+      .has_norm = false};
+  EXPECT_EQ(options.disentangled, expected);
+  EXPECT_FALSE(written(options).contains("position_buckets"));
+  json["talking_head"] = true;
+  EXPECT_NE(config_message(json).find("talking_head: found true, allowed is false"),
+            std::string::npos);
+}
+
 TEST(ConfigJson, ForeignHeadsActivationsAndHugeSizesAreRefused) {
   const auto sound = written(test::tiny_options());
   for (const Json& change :

@@ -63,6 +63,51 @@ TEST(ModelOptions, WhatAFamilyDoesNotHaveIsRefused) {
             "test.yaml:1:43: model.norm.epsilon: must be 1e-12 for distilbert");
 }
 
+TEST(ModelOptions, DebertaMayHaveAConvolution) {
+  EXPECT_FALSE(read_options({{"type", "deberta-v2"}}).input_convolution);
+  const auto large = read_options({{"preset", "deberta-v2-xlarge"}});
+  const nn::InputConvolutionOptions published{
+      .kernel = 3, .groups = 1, .activation = kernels::Activation::kGelu};
+  EXPECT_EQ(large.input_convolution, published);
+  EXPECT_EQ(large.width, 6144);
+  const auto message = [](const std::string& keys, const ModelOptions* base = nullptr) {
+    return options_message({{"type", "deberta-v2"}, {"input_convolution", keys}}, base);
+  };
+  EXPECT_EQ(message("{kernel_size: 4}"),
+            "test.yaml:1:62: model.input_convolution.kernel_size: found 4, allowed are 0 and odd "
+            "numbers");
+  EXPECT_EQ(message("{kernel_size: 3, groups: 5}"),
+            "test.yaml:1:73: model.input_convolution.groups: found 5, must divide the 768 features "
+            "of model.dim");
+  EXPECT_EQ(message("{groups: 2}"),
+            "test.yaml:1:57: model.input_convolution.groups: has no effect without kernel_size");
+  const auto other = message("{kernel_size: 5}", &large);
+  EXPECT_NE(other.find("kernel_size: contradicts"), std::string::npos) << other;
+  EXPECT_EQ(read_options({{"dropout", "0.2"}}, &large).input_convolution, published);
+}
+
+TEST(ModelOptions, TheFirstDebertaHasAVectorForEachDistance) {
+  const auto base = read_options({{"preset", "deberta-base"}});
+  EXPECT_EQ(base.family, family_named("deberta"));
+  ASSERT_TRUE(base.disentangled);
+  EXPECT_EQ(nn::distance_span(*base.disentangled), 512);
+  EXPECT_FALSE(base.disentangled->scores.has_key_bias);
+  const auto message = [](const std::string& position) {
+    return options_message({{"type", "deberta"}, {"position", position}});
+  };
+  EXPECT_EQ(message("{buckets: 8}"),
+            "test.yaml:1:51: model.position.buckets: 8 is not supported by deberta, allowed is 0");
+  EXPECT_EQ(message("{norm: true}"),
+            "test.yaml:1:48: model.position.norm: true is not supported by deberta, allowed is "
+            "false");
+  EXPECT_EQ(message("{share_projections: true}"),
+            "test.yaml:1:61: model.position.share_projections: true is not supported by deberta, "
+            "allowed is false");
+  EXPECT_EQ(read_options({{"type", "deberta"}, {"position", "{max_distance: 8}"}})
+                .disentangled->max_distance,
+            8);
+}
+
 TEST(ModelOptions, DropoutIsTheDefaultOfDistilBertHeads) {
   auto options = read_options({{"type", "distilbert"}});
   options.head = Head::kSequence;

@@ -26,6 +26,7 @@ TEST(LayerWiseLrDecay, FallByTheDecayFromTheHeadDown) {
   const auto lr_scale = layer_wise_lr_scales({.layer_decay = 0.5}, *classifier());
   EXPECT_EQ(lr_scale("embeddings.word.weight"), 0.125);
   EXPECT_EQ(lr_scale("layers.0.attention.qkv.weight"), 0.25);
+  EXPECT_EQ(lr_scale("layers.input_convolution.weight"), 0.25);
   EXPECT_EQ(lr_scale("layers.1.feed_forward.up.bias"), 0.5);
   EXPECT_EQ(lr_scale("layers.norm.weight"), 0.5);
   EXPECT_EQ(lr_scale("pooler.dense.weight"), 1.0);

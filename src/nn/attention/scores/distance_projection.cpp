@@ -15,7 +15,9 @@ DistanceProjectionImpl::DistanceProjectionImpl(const AttentionOptions& options)
   }
   const LinearOptions projection{options.dim, options.heads * head_dim(options)};
   if (scores.content_to_position) {
-    key_ = register_module("key", Linear(projection));
+    auto own = projection;
+    own.has_bias = scores.has_key_bias;
+    key_ = register_module("key", Linear(own));
   }
   if (scores.position_to_content) {
     query_ = register_module("query", Linear(projection));
