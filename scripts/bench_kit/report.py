@@ -2,6 +2,7 @@
 import pathlib, re
 
 from . import machine
+from .environments import ENVIRONMENTS
 
 
 def row(cells):
@@ -25,6 +26,20 @@ def times(ratio):
     return "" if ratio is None else f"**{ratio['median']:.2f}** ({ratio['least']:.2f} to {ratio['most']:.2f})"
 
 
+def quality(name, value):
+    return number(value, 1) if name == "BLEU" else f"{100 * value:.2f} %" if name in ("same class", "same text", "accuracy") else f"{value:.4f}"
+
+
+def inference_table(programs):
+    """Without what only training has, but with what the answers are worth."""
+    names = list(next(iter(programs.values())).get("quality", {}))
+    digits = 1 if min(told["rate"]["median"] for told in programs.values()) < 100 else 0
+    rows = [[told["title"], "{} ({} to {})".format(*(number(told["rate"][key], digits) for key in ("median", "least", "most"))),
+             times(told.get("weft_times")), number(told["peak_mib"]), share(told.get("weft_memory")),
+             *(quality(name, told["quality"][name]) for name in names)] for told in programs.values()]
+    return table(["", "throughput", "speedup of Weft", "peak MiB", "Weft / peer memory", *names], rows)
+
+
 def program_row(told):
     rate = told["rate"]
     return [told["title"], f"{rate['median']:,.0f} ({rate['least']:,.0f} to {rate['most']:,.0f})", number(told.get("ms_per_step_median"), 1),
@@ -40,13 +55,21 @@ def disturbance(others):
     return f"**other programs used up to {100 * others:.0f} % of the machine**" if others > 0.05 else ""
 
 
+def versions(case):
+    """Those of the packages that were asked for."""
+    found = {package: installed[package] for name, installed in case.get("packages", {}).items() for package in ENVIRONMENTS[name]
+             if package in installed}
+    return ", ".join(f"{package} {version}" for package, version in found.items())
+
+
 def conditions(case):
     """Conditions of the measurement of a case, for the caption."""
     words = [f"{case['rounds']} {'round' if case['rounds'] == 1 else 'rounds'}", f"{case['unit']}", case["precision"],
              f"batch size {case['batch']}" if case["kind"] == "training" else "",
+             f"{case['threads']} thread{'s' if case['threads'] > 1 else ''}" if case.get("threads") else "",
              f"up to {case['length']} tokens" if case["length"] else "", case["texts"],
              " ".join(f"{key}={value}" for key, value in case["environment"].items()),
-             machine.described(case["machine"]), case["machine"]["date"],
+             machine.described(case["machine"]), versions(case), case["machine"]["date"],
              "memory is that of tensors on the GPU" if "peak_gpu_mib" in case["weft_medians"] else ""]
     words.append(disturbance(case["others"]))
     if case["withheld"] > 0.02:
@@ -55,11 +78,9 @@ def conditions(case):
 
 
 def case_section(case):
-    lines = [f"**{case['title']}** (`{case['name']}`)", "", table(HEADS, [program_row(told) for told in case["programs"].values()]), "",
-             conditions(case)]
-    agreed = [told["same_class"] for told in case["programs"].values() if "same_class" in told]
-    if agreed:
-        lines.append(f"Both predict the same class for {100 * min(agreed):.2f} % of the texts.")
+    programs = case["programs"]
+    rows = table(HEADS, [program_row(told) for told in programs.values()]) if case["kind"] == "training" else inference_table(programs)
+    lines = [f"**{case['title']}** (`{case['name']}`)", "", rows, "", conditions(case)]
     lines += [f"Not measured: {problem}." for problem in case["problems"].values()]
     return "\n".join(lines)
 

@@ -1,11 +1,9 @@
 """Runs Weft and the peers of a case alternately and combines the results of all rounds."""
-import json, sys
+import sys
 
-from . import cases, process, stats
+from . import cases, inference, process, stats
 from .tasks import TASKS
-from .workspace import PEERS, found_pattern, found_texts
-
-FEW = 64   # texts of the run that measures the start-up time of `weft predict`
+from .workspace import PEERS, found_pattern
 
 
 def say(line):
@@ -22,58 +20,22 @@ def weft_training(place, case, name, steps, seed):
 
 
 def peer_training(place, case, peer, name, steps, seed):
-    return process.run_json([place.python, PEERS / "train.py", *place.peer_options(case, peer, seed), "--steps", steps, "--warmup",
-                             case.warmup + peer.settling], place.environment(case))
+    return process.run_json([place.environments.python(peer.environment), PEERS / peer.program, *place.peer_options(case, peer, seed), "--steps",
+                             steps, "--warmup", case.warmup + peer.settling], place.environment(case))
 
 
-def prediction_model(place, case, name):
-    """A briefly trained classifier, so that its predictions differ; its texts, and a few of them."""
-    model, texts = place.folder / f"{name}-model", place.folder / f"{name}.jsonl"
-    if not (model / "last").exists():
-        config = place.config(case, f"{name}-model", duration="150 steps", save_every="150 steps",
-                              optimizer=dict(type="adamw", lr=3e-4, weight_decay=0.01))
-        process.run([place.weft, "train", config, "--resume", "never"])
-    rows = []
-    for file in found_texts(case.texts["train"]):
-        with open(file, encoding="utf-8") as lines:
-            column = next(lines).rstrip("\n").split("\t").index("text")
-            rows += [json.dumps(dict(text=line.rstrip("\n").split("\t")[column])) + "\n" for line in lines]
-    texts.write_text("".join(rows))
-    few = texts.with_suffix(".few.jsonl")
-    few.write_text("".join(rows[:FEW]))
-    return model / "last", texts, few, len(rows)
+KINDS = {"training": dict(weft=weft_training, peer=peer_training),
+         **{kind: dict(weft=inference.weft, peer=inference.peer) for kind in inference.INFERENCE}}
 
 
-def weft_prediction(place, case, name, steps, seed):
-    """The time of all texts minus that of a few, to exclude start-up and loading as for the peers."""
-    model, texts, few, count = prediction_model(place, case, name)
-
-    def once(file):
-        return process.run([place.weft, "predict", model, "--input", file, "--output", place.folder / f"{name}-weft.jsonl",
-                            "--precision", case.precision],
-                           place.environment(case))
-    start, whole = once(few), once(texts)
-    rate = (count - FEW) / max(whole["seconds"] - start["seconds"], 1e-9)
-    return dict(rate=rate, sequences=count, start_seconds=start["seconds"],
-                **{key: whole[key] for key in ("seconds", "peak_mib", "others", "withheld")})
-
-
-def agreement(ours, theirs):
-    """Fraction of the texts for which both predict the same class."""
-    with open(ours, encoding="utf-8") as a, open(theirs, encoding="utf-8") as b:
-        pairs = [(json.loads(x)["label"], json.loads(y)["label"]) for x, y in zip(a, b)]
-    return sum(x == y for x, y in pairs) / len(pairs)
-
-
-def peer_prediction(place, case, peer, name, steps, seed):
-    model, texts, _, _ = prediction_model(place, case, name)
-    output = place.folder / f"{name}-peer.jsonl"
-    told = process.run_json([place.python, PEERS / "predict.py", model, "--input", texts, "--output", output, "--precision", case.precision,
-                             "--length", case.length, *peer.options], place.environment(case))
-    return {**told, "rate": told["sequences_per_s"], "same_class": agreement(place.folder / f"{name}-weft.jsonl", output)}
-
-
-KINDS = {"training": dict(weft=weft_training, peer=peer_training), "predicting": dict(weft=weft_prediction, peer=peer_prediction)}
+def able(place, case, wanted):
+    """The peers that can run here, and for each other one the reason."""
+    table = cases.peers_of(case)
+    reasons = {name: place.environments.why_absent(name) for name in {table[peer].environment for peer in wanted}}
+    problems = {peer: f"{table[peer].title}: {reasons[table[peer].environment]}" for peer in wanted if reasons[table[peer].environment]}
+    for problem in problems.values():
+        say(f"skipped: {problem}")
+    return [peer for peer in wanted if peer not in problems], problems
 
 
 def run_rounds(place, case, name, wanted, pairs, steps):
@@ -93,6 +55,12 @@ def run_rounds(place, case, name, wanted, pairs, steps):
     return {who: told for who, told in runs.items() if told and who not in problems}, problems
 
 
+def versions(place, case, runs):
+    """For each environment whose peers have run, the versions of all its packages."""
+    used = {cases.peers_of(case)[peer].environment for peer in runs if peer != "weft"}
+    return {name: place.environments.packages(name) for name in sorted(used)}
+
+
 def other_models(programs):
     """A line for each peer whose model size differs from Weft's: not a fair comparison. Weft also counts parameters that are not trained."""
     ours = programs["weft"].get("parameters")
@@ -107,16 +75,18 @@ def summary(case, name, runs, problems):
     for who, told in runs.items():
         programs[who] = dict(title="Weft" if who == "weft" else table[who].title, rate=stats.spread([run["rate"] for run in told]),
                              peak_mib=stats.median([run["peak_mib"] for run in told]))
-        for key in ("parameters", "ms_per_step_median", "product_share", "optimizer_share", "padding_share", "same_class"):
+        for key in ("parameters", "ms_per_step_median", "product_share", "optimizer_share", "padding_share"):
             if key in told[0]:
                 programs[who][key] = stats.median([run[key] for run in told])
+        if "quality" in told[0]:
+            programs[who]["quality"] = stats.medians([run["quality"] for run in told])
         if who != "weft":
             programs[who]["weft_times"] = stats.ratio([run["rate"] for run in ours], [run["rate"] for run in told])
             programs[who]["weft_memory"] = programs["weft"]["peak_mib"] / programs[who]["peak_mib"]
     problems = {**problems, **other_models(programs)}
-    texts = found_pattern(case.texts["train"])
+    texts = found_pattern(case.texts["held_out" if case.kind in ("translating", "tokenizing") else "train"])
     every = [run for told in runs.values() for run in told]
     return dict(name=name, title=case.title, kind=case.kind, unit=cases.unit_of(case), precision=case.precision, texts=texts,
-                batch=case.batch, length=case.length, environment=case.environment, rounds=len(ours), programs=programs,
+                batch=case.batch, length=case.length, threads=case.threads, environment=case.environment, rounds=len(ours), programs=programs,
                 problems=problems, weft_medians=stats.medians(ours), others=max(run["others"] for run in every),
                 withheld=max(run["withheld"] for run in every), runs=runs)

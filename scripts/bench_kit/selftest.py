@@ -8,7 +8,7 @@ from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from bench_kit import cases, growth, machine, plot, process, report, rounds, stats, tasks, workspace
+from bench_kit import cases, environments, growth, inference, machine, plot, process, report, rounds, stats, tasks, workspace
 
 MACHINE = dict(date="2020-01-02", cpu="Some CPU", flags=["avx2", "avx512f", "amx_bf16"], usable_cores=2, memory_gib=8.2, libtorch="2.13.0")
 
@@ -147,11 +147,21 @@ class Cases(unittest.TestCase):
         for name, case in cases.CASES.items():
             self.assertTrue(set(case.peers) <= set(cases.peers_of(case)), name)
             self.assertTrue((case.preset is None) != (case.pretrained is None), name)
-            self.assertTrue(case.preset is None or case.preset in presets, name)
+            self.assertTrue(case.preset is None or case.preset in presets or case.kind != "training", name)
             self.assertIn(case.task, known, name)
             self.assertIn(case.kind, rounds.KINDS)
+            self.assertTrue(case.kind == "training" or case.kind == "tokenizing" or name.endswith(f"-{case.precision}"), name)
             if case.learning:
                 self.assertTrue(set(case.learning.peers) <= set(case.peers), name)
+
+    def test_every_peer_is_a_program_in_a_known_environment(self):
+        for table in cases.PEERS.values():
+            for peer in table.values():
+                self.assertTrue((workspace.PEERS / peer.program).exists(), peer.title)
+                self.assertIn(peer.environment, environments.ENVIRONMENTS)
+                if "--library" in peer.options and peer.program in ("encode.py", "generate.py"):
+                    library = peer.options[peer.options.index("--library") + 1]
+                    self.assertTrue((workspace.PEERS / f"{peer.program[:-3]}_{library}.py").exists(), peer.title)
 
     def test_absent_texts_are_told(self):
         with self.assertRaises(workspace.Absent):
@@ -178,14 +188,14 @@ class Configs(unittest.TestCase):
         for name in ("train.en", "train.de", "train.bin", "train.txt"):
             (self.folder / name).write_text("x\n")
         (self.folder / "train.tsv").write_text("text\tlabel\nx\ty\n")
-        self.place = workspace.Workspace(self.folder, os.environ.get("WEFT", "none"), sys.executable)
+        self.place = workspace.Workspace(self.folder, os.environ.get("WEFT", "none"), environments.Environments(self.folder))
 
     def path(self, name):
         case = cases.CASES[name]
         file = self.folder / f"train{pathlib.Path(case.texts['train'][0]).suffix}"
         with mock.patch.object(workspace, "found_texts", return_value=[str(file)]), \
                 mock.patch.object(self.place, "tokenizer", return_value=self.folder / "tokenizer"):
-            return self.place.config(case, name)
+            return self.place.config(case, name, **({} if case.kind == "training" else dict(precision="fp32")))
 
     def config(self, name):
         return json.loads(self.path(name).read_text())
@@ -209,8 +219,111 @@ class Configs(unittest.TestCase):
 
     @unittest.skipUnless("WEFT" in os.environ, "WEFT names no program")
     def test_weft_takes_them(self):
-        for name in [name for name, case in cases.CASES.items() if case.preset]:
+        for name in [name for name, case in cases.CASES.items() if case.preset and (case.kind == "training" or case.precision == "fp32")]:
             process.run([self.place.weft, "config", "show", self.path(name)])  # check would look into the files
+
+
+class Peers(unittest.TestCase):
+    """Environments, and runs of Weft and of peers that are replaced by small programs."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.place = workspace.Workspace(self.folder / "work", "weft", environments.Environments(self.folder / "environments"))
+
+    def test_a_peer_without_its_environment_is_skipped_with_the_reason(self):
+        with mock.patch.object(rounds, "say"):
+            wanted, problems = rounds.able(self.place, cases.CASES["minilm-embed-int8"], ["onnxruntime", "openvino"])
+        self.assertEqual(wanted, [])
+        self.assertEqual(problems["onnxruntime"], "ONNX Runtime, sorted by length: there is no environment onnxruntime: scripts/bench --setup "
+                         "onnxruntime makes it with pip")
+
+    def test_only_a_complete_environment_is_used(self):
+        folder = self.folder / "environments" / "tokie"
+        folder.mkdir(parents=True)
+        self.assertIn("--setup tokie", self.place.environments.why_absent("tokie"))
+        (folder / environments.COMPLETE).touch()
+        self.assertIsNone(self.place.environments.why_absent("tokie"))
+
+    def test_a_python_without_transformers_is_told(self):
+        for python in (sys.executable, "no-such-python"):
+            with mock.patch.object(environments.subprocess, "run", return_value=mock.Mock(returncode=1, stderr="x\nNo module named 'torch'\n")):
+                told = environments.Environments(self.folder, python).why_absent("transformers")
+            self.assertIn("--setup transformers", told)
+        self.assertIn("no such program", told)
+
+    def test_a_failing_pip_is_told_and_leaves_no_environment(self):
+        def run(command, **_):
+            failed = "pip" in command
+            return mock.Mock(returncode=int(failed), stdout="", stderr="ERROR: No matching distribution found for tokie\n" if failed else "")
+        folder = self.folder / "environments" / "tokie"
+        folder.mkdir(parents=True)
+        (folder / environments.COMPLETE).touch()
+        with mock.patch.object(environments.subprocess, "run", side_effect=run), \
+                self.assertRaisesRegex(environments.NotInstalled, "No matching distribution found for tokie .pip needs a package index"):
+            self.place.environments.setup("tokie")
+        self.assertIsNotNone(self.place.environments.why_absent("tokie"))
+
+    def test_the_time_of_a_few_is_subtracted_from_that_of_all(self):
+        work = inference.Work("model", "all", "few", 90)
+        seconds = {"few": 1.0, "all": 4.0}
+
+        def run(command, environment=None):
+            return dict(seconds=seconds[command[command.index("--input") + 1]], peak_mib=1, others=0, withheld=0)
+        with mock.patch.object(process, "run", side_effect=run), mock.patch.object(inference, "quality", return_value={}):
+            told = inference.weft_answers(self.place, cases.CASES["minilm-embed-int8"], "minilm-embed-int8", work)
+        self.assertEqual(told["rate"], 30)
+
+    def test_weft_is_asked_for_the_precision_and_the_threads_of_the_case(self):
+        case, work = cases.CASES["multi30k-translate-int8"], inference.Work("model", "in.txt")
+        with mock.patch.object(process, "run") as run:
+            inference.weft_once(self.place, case, work, "out.txt", case.precision)
+        words = " ".join(map(str, run.call_args[0][0]))
+        self.assertIn("--threads 1 --int8", words)
+        self.assertIn("--beams 5", words)
+
+    def test_a_model_is_converted_once_and_half_a_one_is_not_used(self):
+        case, work = cases.CASES["minilm-embed-int8"], inference.Work("model", "in.jsonl")
+        peer, runs = cases.ENCODING_PEERS["onnxruntime"], []
+
+        def run(command, environment=None):
+            runs.append(command)
+            pathlib.Path(command[command.index("--converted") + 1]).mkdir()
+            if len(runs) == 1:
+                raise process.Failed("killed")
+        with mock.patch.object(process, "run", side_effect=run):
+            with self.assertRaises(process.Failed):
+                inference.converted(self.place, case, peer, "minilm-embed-int8", work)
+            for _ in range(2):
+                found = inference.converted(self.place, case, peer, "minilm-embed-int8", work)
+        self.assertEqual((len(runs), found.exists()), (2, True))
+
+    def test_answers_are_compared_with_the_truth_and_with_those_in_fp32(self):
+        def lines(name, rows):
+            return inference.write_lines(self.folder / name, rows)
+        classes = inference.same_classes(None, inference.Work(None, None, truth=["a", "b", "b", "a"]),
+                                         lines("1", [dict(label=each) for each in "abba"]), lines("2", [dict(label=each) for each in "abbb"]))
+        self.assertEqual(classes, {"same class": 0.75, "accuracy": 1.0})
+        vectors = inference.cosines(None, None, lines("3", [[1.0, 0.0], [2.0, 0.0]]),
+                                    lines("4", [dict(embedding=[3.0, 0.0]), dict(embedding=[0.0, 1.0])]))
+        self.assertEqual(vectors, {"mean cosine": 0.5, "smallest cosine": 0.0})
+        texts = inference.same_beginnings(None, None, lines("5", [dict(text="abcd")]), lines("6", [dict(text="abxd")]))
+        self.assertEqual(texts, {"same text": 0.5})
+
+    def test_other_numbers_of_tokens_are_no_comparison(self):
+        with mock.patch.object(process, "run_json", return_value=dict(tokens=10)), self.assertRaisesRegex(process.Failed, "10 tokens, Weft 11"):
+            inference.peer_tokenizes(self.place, cases.CASES["tokenizer-gpt2"], ["peer"], inference.Work("model", "in"), 1, dict(tokens=11))
+
+    def test_tables_of_inference_have_the_quality_and_the_versions(self):
+        case = cases.CASES["minilm-embed-int8"]
+        runs = {who: [dict(rate=rate, peak_mib=100, others=0, withheld=0, quality={"mean cosine": cosine, "smallest cosine": 0.5})]
+                for who, rate, cosine in (("weft", 300, 0.99), ("onnxruntime", 100, 0.95))}
+        with mock.patch.object(rounds, "found_pattern", return_value="texts"):
+            told = rounds.summary(case, "minilm-embed-int8", runs, {})
+        text = report.case_section({**told, "machine": MACHINE, "packages": {"onnxruntime": {"onnxruntime": "1.2", "pip": "3"}}})
+        self.assertIn("| ONNX Runtime, sorted by length | 100 (100 to 100) | **3.00** (3.00 to 3.00) | 100 | 100 % | 0.9500 | 0.5000 |", text)
+        self.assertIn("; onnxruntime 1.2; ", text)
 
 
 class Process(unittest.TestCase):

@@ -40,8 +40,8 @@ def plain_texts(files, output):
 
 
 class Workspace:
-    def __init__(self, folder, weft, python):
-        self.folder, self.weft, self.python = pathlib.Path(folder), pathlib.Path(weft), python
+    def __init__(self, folder, weft, environments):
+        self.folder, self.weft, self.environments = pathlib.Path(folder), pathlib.Path(weft), environments
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def tokenizer(self, case):
@@ -53,7 +53,7 @@ class Workspace:
             return folder
         found = found_texts(case.texts["train"])
         kind = pathlib.Path(found[0]).parent.name
-        folder = self.folder / "-".join(["tokenizer", kind, case.tokenizer.get("type", "wordpiece"), str(case.vocabulary)])
+        folder = self.folder / "-".join(["tokenizer", kind, *map(str, case.tokenizer.values()), str(case.vocabulary)])
         if not (folder / "tokenizer.json").exists():
             task = TASKS[case.task]
             files = [plain_texts(found, self.folder / f"{kind}.txt")] if task.is_table else task.files(found)
@@ -72,7 +72,7 @@ class Workspace:
             folder = self.folder / f"corpus-{case.task}-{tokenizer.name}-{case.length}"
             options = [tokenizer / "tokenizer.json", case.length]
         if not (folder / "about.json").exists():
-            process.run([self.python, PEERS / "prepare.py", case.task, folder, *options, *task.files(found)])
+            process.run([self.environments.python("transformers"), PEERS / "prepare.py", case.task, folder, *options, *task.files(found)])
         return folder
 
     def config(self, case, name, seed=1, **training):
@@ -108,15 +108,6 @@ class Workspace:
         """Compiled kernels of the peers are cached in the work directory."""
         return {**case.environment, "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"), "PYTHONPATH": str(PEERS),
                 "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def why_no_peers(python):
-    """The reason why the peers cannot run, or None."""
-    try:
-        process.run([python, "-c", "import torch, transformers, tokenizers, numpy"])
-    except (process.Failed, OSError) as problem:
-        return f"no peers: {python} has no torch, transformers, tokenizers and numpy ({str(problem).rsplit(' / ', 1)[-1]})"
-    return None
 
 
 def weft_binary():

@@ -60,7 +60,7 @@ int run_tokenizer_bench(const std::vector<std::string>& raw) {
        .description =
            "Measures how fast one thread encodes the lines of text files and prints one JSON "
            "object: the fastest of as many passes as the time allows, without reading and writing. "
-           "scripts/bench_tokenizer compares it with other libraries.",
+           "scripts/bench compares it with other libraries.",
        .examples = {"weft tokenizer bench --model runs/bert-mini/last --input 'corpus/*.txt'"}},
       0, 0);
   arguments.value("model", "MODEL", "Tokenizer or model directory, or a tokenizer file")
