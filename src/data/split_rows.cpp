@@ -9,7 +9,6 @@
 #include "data/error.h"
 #include "data/images/image_source.h"
 #include "data/rows/labelled_rows.h"
-#include "data/rows/tagged_rows.h"
 #include "data/text/text_shingles.h"
 #include "formats/table_reader.h"
 
@@ -36,8 +35,8 @@ SplitRows labelled_split_rows(const DataItem& item, const LabelFormat& label_for
   return result;
 }
 
-SplitRows tagged_split_rows(const DataItem& item) {
-  const TaggedRows sentences = read_tagged_rows(item);
+SplitRows tagged_split_rows(const DataItem& item, TaggedUnit unit) {
+  const TaggedRows sentences = read_tagged_rows(item, unit);
   SplitRows result;
   for (const auto& file : sentences.files()) {
     result.files.push_back({file.path, file.first_sentence});

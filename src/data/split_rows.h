@@ -6,6 +6,7 @@
 
 #include "data/data_options.h"
 #include "data/label_form.h"
+#include "data/rows/tagged_rows.h"
 
 namespace weft::data {
 
@@ -31,8 +32,9 @@ struct SplitRows {
 /// first counts; regression rows have no class. Throws data::Error.
 SplitRows labelled_split_rows(const DataItem& item, const LabelFormat& label_format);
 
-/// Sentences of tagged words, without classes: duplicates have the same words.
-SplitRows tagged_split_rows(const DataItem& item);
+/// Sentences of tagged words or documents of tagged sentences, without classes: duplicates have the
+/// same words.
+SplitRows tagged_split_rows(const DataItem& item, TaggedUnit unit = TaggedUnit::kWord);
 
 /// Images: duplicates have the same bytes. `needs_labels`: false for images without classes.
 SplitRows image_split_rows(const DataItem& item, bool needs_labels);

@@ -11,7 +11,7 @@
 
 namespace weft::inference {
 
-/// The tag of a word, predicted at its first token.
+/// The tag of a word, predicted at its first token; or of a sentence.
 struct WordTag {
   int64_t tag = -1;  // -1: the tokenizer produced no token for the word
   double score = 0;  // probability
@@ -34,6 +34,19 @@ std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const data::Tokenizer& tokenizer,
                                         const std::vector<std::vector<std::string>>& sentences,
                                         const TagPredictOptions& options = {});
+
+struct SentenceTags {
+  std::vector<WordTag> sentences;  // tag -1: beyond the model's limits, left out
+  bool was_truncated = false;      // a sentence was shortened or left out
+};
+
+/// Tags of the sentences of documents, by a model that reads documents sentence by sentence. The
+/// documents do not affect each other. `options.attention_layers` must be empty.
+std::vector<SentenceTags> predict_sentence_tags(
+    models::Model& model,
+    const data::Tokenizer& tokenizer,
+    const std::vector<std::vector<std::string>>& documents,
+    const TagPredictOptions& options = {});
 
 /// The entities of a prediction, each with the mean score of its words.
 struct ScoredEntity {

@@ -187,11 +187,17 @@ at::Tensor Encoder::embedded(const TextInput& input, const nn::ForwardContext& c
 }
 
 at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& context) {
-  if (document_) {
-    const auto rows = embedded(input, nn::sentence_context(context));
-    return document_->token_states(*layers_, rows, context);
+  if (!document_) {
+    return layers_->forward(embedded(input, context), context);
   }
-  return layers_->forward(embedded(input, context), context);
+  const auto own = nn::sentence_context(context);
+  const auto tokens = document_->token_states(*layers_, embedded(input, own), context);
+  if (!head_of(options_).classifies_tokens) {
+    return tokens;
+  }
+  const auto sentences = document_->sentence_states(tokens, context);  // (S, D)
+  return tokens.index_copy(0, nn::RowSelection::last_tokens(own).index,
+                           sentences.to(tokens.scalar_type()));
 }
 
 kernels::Layout Encoder::hidden_layout(const kernels::Layout& tokens) const {

@@ -29,6 +29,8 @@ class Encoder : public Model {
 
   const ModelOptions& options() const override { return options_; }
   std::string base_of(const std::string& parameter) const override;
+  /// Of a document, with a head that classifies tokens, the last token of each sentence has the
+  /// state of the sentence: there its class is predicted.
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   kernels::Layout hidden_layout(const kernels::Layout& tokens) const override;
   /// `rows`: of those that hidden() returns.

@@ -24,7 +24,8 @@ Registry<ObjectiveDefinition>& registered_objectives() {
           {"classify", "classes of texts or images", read_classify},
           {"regress", "a number for a text: regression", read_regress},
           {"tag",
-           "labels of words: token classification, such as named entities or parts of speech",
+           "labels of words: token classification, such as named entities or parts of speech; with "
+           "model.document of sentences, such as an extractive summary",
            read_tag},
           {"seq2seq", "a target text for a source text, such as its translation", read_seq2seq},
           {"causal", "the next token: causal language modelling", read_causal_lm},

@@ -85,8 +85,9 @@ std::unique_ptr<Objective> read_seq2seq(config::Section& section);
 std::unique_ptr<Objective> make_span_corruption(const data::SpanCorruptionOptions& options = {});
 std::unique_ptr<Objective> read_span_corruption(config::Section& section);
 
-/// Type tag: one tag for each word, such as named entities or parts of speech. `label_all_tokens`:
-/// in training every token of a word has its tag, else only the first.
+/// Type tag: one tag for each word, such as named entities or parts of speech; with a model that
+/// reads documents one for each sentence, such as an extractive summary (arXiv:1905.06566, section
+/// 3.3). `label_all_tokens`: in training every token of a word has its tag, else only the first.
 std::unique_ptr<Objective> make_tag(bool label_all_tokens = false);
 std::unique_ptr<Objective> read_tag(config::Section& section);
 

@@ -18,6 +18,11 @@ namespace weft::objectives {
 
 namespace {
 
+/// A model that reads documents predicts tags of their sentences.
+data::TaggedUnit tagged_unit(const models::ModelOptions& model) {
+  return model.document ? data::TaggedUnit::kSentence : data::TaggedUnit::kWord;
+}
+
 Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
   data::TaggedSettings settings{
       .length = inputs.length(),
@@ -25,7 +30,8 @@ Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
       .has_token_type_ids = models::uses_token_type_ids(inputs.model),
       .label_all_tokens = label_all_tokens,
       .labels = inputs.model.labels,
-      .languages = batching::languages_of(inputs.model)};
+      .languages = batching::languages_of(inputs.model),
+      .sentences = batching::sentence_limits(inputs.model, inputs.length())};
   Datasets result;
   std::vector<int64_t> evaluated;
   if (!inputs.data.train.empty()) {
@@ -48,7 +54,8 @@ Datasets tagged_datasets(const DatasetInputs& inputs, bool label_all_tokens) {
     result.evaluate = evaluate;
   }
   result.labels = settings.labels;
-  report_classes({.unit = "words", .may_be_imbalanced = false}, evaluated, result);
+  report_classes({.unit = settings.sentences ? "sentences" : "words", .may_be_imbalanced = false},
+                 evaluated, result);
   return result;
 }
 
@@ -61,6 +68,11 @@ class TagObjective : public Objective {
     return models::Head::kToken;
   }
   std::optional<Incompatibility> incompatibility(const models::ModelOptions& model) const override {
+    if (label_all_tokens_ && model.document) {
+      return Incompatibility{
+          "label_all_tokens",
+          "has no effect with model.document, where sentences have tags: allowed is false"};
+    }
     return requires_text_head(name(), model, models::Head::kToken, "token classification head");
   }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
@@ -68,8 +80,8 @@ class TagObjective : public Objective {
   }
   data::SplitRows split_rows(const data::DataItem& item,
                              const data::DataOptions& /*data*/,
-                             const models::ModelOptions& /*model*/) const override {
-    return data::tagged_split_rows(item);
+                             const models::ModelOptions& model) const override {
+    return data::tagged_split_rows(item, tagged_unit(model));
   }
   TrainingDefaults training_defaults(const TrainingStart& start) const override {
     return labelled_training_defaults(start);
@@ -97,13 +109,22 @@ class TagObjective : public Objective {
   }
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
     auto example = sample_input(model, length);
-    add_sample_targets(example, 1, models::head_outputs(model));
+    if (!model.document) {
+      add_sample_targets(example, 1, models::head_outputs(model));
+      return example;
+    }
+    int64_t end = 0;
+    for (const auto sentence : example.sentence_lengths) {
+      end += sentence;
+      example.target_positions.push_back(end - 1);
+      example.targets.push_back(0);
+    }
     return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }
   void visit_training_texts(const TrainingTexts& texts,
                             const data::TextVisitor& visit) const override {
-    data::visit_tagged_texts(texts.data.train, visit);
+    data::visit_tagged_texts(texts.data.train, visit, tagged_unit(texts.model));
   }
 
  private:

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "batching/device_batch.h"
+#include "nn/document/document_encoder.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "objectives/batches.h"
 #include "support/toy_tokenizer.h"
 
@@ -49,6 +51,49 @@ TEST_F(PredictTagsTest, ReadsTheFirstPieceOfEachWord) {
     EXPECT_NEAR(found.words[i].score, shares[rows[i]].max().item<double>(), 1e-6);
   }
   EXPECT_FALSE(found.was_split);
+}
+
+TEST(PredictSentenceTags, ReadsTheLastTokenOfEachSentence) {
+  auto options = test::tiny_model(models::Head::kToken);
+  options.labels = {"no", "yes"};
+  options.document.emplace();
+  options.document->encoder = nn::default_component(nn::document_encoders(), "hibert");
+  options.document->sentences = 2;
+  options.document->sentence_length = 5;
+  options.document->sentence_vector = nn::default_component(nn::sequence_poolings(), "last");
+  options.document->pooling = nn::default_component(nn::sequence_poolings(), "mean");
+  const auto model = models::make_model(options, 1);
+  const test::ToyTokenizer tokenizer{Words{"a", "b", "c", "d", "##x"}};
+  const std::vector<Words> documents = {{"a b", "c"}, {}, {"d"}, {"a b c d", "b", "c"}};
+  const auto found = predict_sentence_tags(*model, tokenizer, documents);
+  data::Batch batch;
+  batch.add(0, {.ids = {2, 5, 6, 3, 2, 7, 3},
+                .token_type_ids = {0, 0, 0, 0, 0, 0, 0},
+                .sentence_lengths = {4, 3}});
+  const auto device_batch = batching::to_device(batch, at::kCPU);
+  const at::NoGradGuard guard;
+  const auto shares = model
+                          ->token_logits(model->hidden(device_batch.input, device_batch.context),
+                                         device_batch.context)
+                          .softmax(1);
+  const std::vector<int64_t> rows = {3, 6};
+  ASSERT_EQ(found[0].sentences.size(), 2U);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(found[0].sentences[i].tag, shares[rows[i]].argmax().item<int64_t>());
+    EXPECT_NEAR(found[0].sentences[i].score, shares[rows[i]].max().item<double>(), 1e-6);
+  }
+  EXPECT_FALSE(found[0].was_truncated);
+  EXPECT_TRUE(found[1].sentences.empty());
+  EXPECT_EQ(found[2].sentences.size(), 1U);
+  ASSERT_EQ(found[3].sentences.size(), 3U);
+  EXPECT_TRUE(found[3].was_truncated);
+  EXPECT_EQ(found[3].sentences[2].tag, -1);
+  const auto apart = predict_sentence_tags(*model, tokenizer, documents, {.batch_tokens = 1});
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    for (std::size_t sentence = 0; sentence < documents[i].size(); ++sentence) {
+      EXPECT_NEAR(found[i].sentences[sentence].score, apart[i].sentences[sentence].score, 1e-6);
+    }
+  }
 }
 
 TEST_F(PredictTagsTest, LongSentencesLoseNoWord) {

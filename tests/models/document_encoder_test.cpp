@@ -253,6 +253,109 @@ TEST_P(EveryDocumentEncoder, IsNewInAModelThatStartsFromALanguageModel) {
                         pretrained->named_parameters()["layers.3.feed_forward.up.weight"]));
 }
 
+/// A model that predicts tags of sentences, at their last tokens.
+ModelOptions tag_options(const std::string& type, int64_t layers = 2) {
+  auto options = document_options(type);
+  options.head = Head::kToken;
+  options.document->layers = layers;
+  return options;
+}
+
+at::Tensor tag_logits(Model& model, const Documents& texts) {
+  const auto last = nn::RowSelection::last_tokens(nn::sentence_context(texts.context));
+  return model.token_logits(model.selected_hidden_states(texts.input(), texts.context, last),
+                            last.select(texts.context));  // (S, C)
+}
+
+TEST_P(EveryDocumentEncoder, TagsOfSentencesAreThoseOfTheirStates) {
+  for (const std::string family : {"bert", "roberta", "distilbert", "modernbert", "deberta-v2"}) {
+    auto options = document_options(GetParam(), family);
+    options.head = Head::kToken;
+    const auto model = filled_encoder(options);
+    options.head = Head::kNone;
+    const auto bare = make_model(options, 5);
+    const auto encoder = make_document_encoder(options);
+    const auto parameters = model->named_parameters();
+    for (auto& parameter : bare->named_parameters()) {
+      const at::NoGradGuard guard;
+      if (const auto* own = parameters.find(parameter.key())) {
+        parameter.value().copy_(*own);
+      }
+    }
+    for (auto& parameter : encoder->named_parameters()) {
+      const at::NoGradGuard guard;
+      parameter.value().copy_(parameters["document." + parameter.key()]);
+    }
+    const Documents texts(kDocumentTexts);
+    const auto tokens = texts.states(*bare);
+    const auto sentences = encoder->sentence_states(tokens, texts.context);  // (S, D)
+    const auto last = nn::RowSelection::last_tokens(nn::sentence_context(texts.context));
+    EXPECT_TRUE(test::near(texts.states(*model), tokens.index_copy(0, last.index, sentences), 1e-6))
+        << family;
+    EXPECT_TRUE(test::near(tag_logits(*model, texts),
+                           model->token_logits(sentences, nn::document_context(texts.context)),
+                           1e-6))
+        << family;
+  }
+}
+
+TEST_P(EveryDocumentEncoder, TagsDependOnOtherSentencesThroughTheLayersOfTheDocument) {
+  for (const int64_t layers : {0, 2}) {
+    const auto model = initialised(tag_options(GetParam(), layers));
+    const Documents texts({{3, 5}, {4, 2}});
+    auto other = texts;
+    other.ids = texts.ids.clone();
+    other.ids[1] = 18;  // a word of the first sentence of the first document
+    const auto expected = tag_logits(*model, texts);
+    const auto changed = tag_logits(*model, other);
+    EXPECT_FALSE(test::near(changed[0], expected[0], 1e-4));
+    EXPECT_EQ(test::near(changed[1], expected[1], 1e-6), layers == 0);
+    EXPECT_TRUE(test::near(changed.slice(0, 2), expected.slice(0, 2), 1e-6));
+  }
+}
+
+TEST_P(EveryDocumentEncoder, GradientsOfTagsReachAllParameters) {
+  const auto model = initialised(tag_options(GetParam()));
+  const Documents texts(kDocumentTexts);
+  tag_logits(*model, texts).square().sum().backward();
+  for (const auto& parameter : model->named_parameters()) {
+    ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+    const auto is_key_bias = parameter.key().ends_with("key.bias");  // no effect on a softmax
+    EXPECT_TRUE(is_key_bias || parameter.value().grad().abs().max().item<double>() > 0)
+        << parameter.key();
+  }
+}
+
+TEST_P(EveryDocumentEncoder, WithTagsOfSentencesIsStored) {
+  const auto model = filled_encoder(tag_options(GetParam()));
+  const test::Folder folder;
+  save_model(folder.path(), *model, formats::DType::kF32);
+  const auto loaded = load_model(folder.path(), read_model_config(folder.path()), 9);
+  EXPECT_TRUE(loaded.missing_keys.empty());
+  EXPECT_TRUE(loaded.unexpected_keys.empty());
+  const Documents texts(kDocumentTexts);
+  EXPECT_TRUE(at::equal(tag_logits(*loaded.model, texts), tag_logits(*model, texts)));
+}
+
+TEST_P(EveryDocumentEncoder, OfAClassifierIsThatOfAModelThatTagsSentences) {
+  const auto classifier = filled_encoder(document_options(GetParam()));
+  const test::Folder folder;
+  save_model(folder.path(), *classifier, formats::DType::kF32);
+  const auto loaded = load_model(folder.path(), tag_options(GetParam()), 9);
+  for (const auto& name : loaded.missing_keys) {
+    EXPECT_TRUE(name.starts_with("head.")) << name;
+  }
+  const auto stored = classifier->named_parameters();
+  int64_t count = 0;
+  for (const auto& parameter : loaded.model->named_parameters()) {
+    if (parameter.key().starts_with("document.")) {
+      ++count;
+      EXPECT_TRUE(at::equal(parameter.value(), stored[parameter.key()])) << parameter.key();
+    }
+  }
+  EXPECT_GT(count, 0);
+}
+
 TEST(Hibert, KeepsEqualSentencesEqualWithoutPositions) {
   for (const bool has_positions : {false, true}) {
     auto options = document_options();

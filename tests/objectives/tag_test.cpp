@@ -7,6 +7,8 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "metrics/tag_scheme.h"
+#include "nn/document/document_encoder.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "objectives/evaluation/tag_evaluation.h"
 #include "objectives/objectives.h"
 #include "support/folder.h"
@@ -121,6 +123,81 @@ TEST_F(TagObjectiveTest, LossIsTheSumOverLabelledTokens) {
     expected -= logits[both.target_rows[i]].log_softmax(0)[both.targets[i]].item<double>();
   }
   EXPECT_NEAR(loss_of(both), expected, 1e-5);
+}
+
+models::ModelOptions document_tag_options() {
+  auto options = test::tiny_model(models::Head::kToken);
+  options.labels = {"no", "yes"};
+  options.document.emplace();
+  options.document->encoder = nn::default_component(nn::document_encoders(), "hibert");
+  options.document->sentences = 4;
+  options.document->sentence_length = 5;
+  options.document->sentence_vector = nn::default_component(nn::sequence_poolings(), "last");
+  options.document->pooling = nn::default_component(nn::sequence_poolings(), "mean");
+  options.dropout = 0.2;
+  return options;
+}
+
+/// Documents of different numbers of sentences.
+data::Batch document_batch(const std::vector<int64_t>& numbers) {
+  data::Batch batch;
+  for (const int64_t number : numbers) {
+    data::Example example;
+    for (int64_t sentence = 0; sentence <= number % 3; ++sentence) {
+      const auto length = 2 + (number + sentence) % 3;
+      for (int64_t i = 0; i < length; ++i) {
+        example.ids.push_back(5 + (number * 7 + sentence * 5 + i * 3) % 25);
+      }
+      example.token_type_ids.resize(example.ids.size());
+      example.sentence_lengths.push_back(length);
+      example.target_positions.push_back(std::ssize(example.ids) - 1);
+      example.targets.push_back((number + sentence) % 2);
+    }
+    batch.add(number, example);
+  }
+  return batch;
+}
+
+TEST(TagObjectiveOfSentences, LossDoesNotDependOnTheSplitOfAStep) {
+  const auto model = models::make_model(document_tag_options(), 1);
+  const auto objective = make_tag();
+  const auto losses = [&](const std::vector<std::vector<int64_t>>& parts) {
+    double sum = 0;
+    int64_t count = 0;
+    nn::ForwardContext context;
+    context.is_training = true;
+    context.step = 3;
+    for (const auto& part : parts) {
+      const auto batch = document_batch(part);
+      batching::set_sequences(batch, at::kCPU, context);
+      sum += test::loss_sum(objective->losses(*model, batch, context));
+      count += objective->counts(batch).at(0);
+      batching::advance_offsets(batch, context);
+    }
+    EXPECT_EQ(count, 9);
+    return sum;
+  };
+  const auto together = losses({{0, 1, 2, 5}});
+  EXPECT_NEAR(losses({{0}, {1, 2}, {5}}), together, 1e-5);
+  EXPECT_NEAR(losses({{0, 1, 2}, {5}}), together, 1e-5);
+}
+
+TEST(TagObjectiveOfSentences, MetricsDoNotDependOnBatches) {
+  const auto model = models::make_model(document_tag_options(), 1);
+  const auto objective = make_tag();
+  const auto together = test::evaluate(*objective, *model, {document_batch({0, 1, 2, 3, 4, 5})});
+  const auto apart = test::evaluate(
+      *objective, *model, {document_batch({5, 2}), document_batch({0}), document_batch({4, 3, 1})});
+  for (const auto& [name, value] : together) {
+    EXPECT_NEAR(apart.at(name), value, 1e-6) << name;
+  }
+}
+
+TEST(TagObjectiveOfSentences, TheSampleHasATargetForEachSentence) {
+  const auto example = make_tag()->sample_example(document_tag_options(), 12);
+  EXPECT_EQ(example.sentence_lengths, (std::vector<int64_t>{5, 5, 2}));
+  EXPECT_EQ(example.target_positions, (std::vector<int64_t>{4, 9, 11}));
+  EXPECT_EQ(example.targets.size(), 3U);
 }
 
 TEST_F(TagObjectiveTest, ABatchWithoutTargetsHasNoLoss) {

@@ -88,6 +88,18 @@ inline const std::vector<ResumeCase> kResumeCases = {
      ".tsv",
      {document_model("type: hi_transformer, stacks: 1"), "train.precision=bf16",
       "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
+    {"tags of sentences",
+     "{type: tag}",
+     "sentences",
+     ".jsonl",
+     {document_model("type: hibert"), "train.micro_batch_tokens=40",
+      "train.evaluate_every=4 steps"}},
+    {"tags of sentences bf16",
+     "{type: tag}",
+     "sentences",
+     ".jsonl",
+     {document_model("type: hi_transformer, stacks: 1"), "train.precision=bf16",
+      "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
     {"R-Drop", "{type: classify, r_drop: 1.0}", "train", ".tsv", {"model.dropout=0.1"}},
     {"R-Drop bf16",
      "{type: classify, r_drop: 1.0}",
@@ -602,6 +614,7 @@ inline void write_case_files(const SmallRun& small) {
   std::string tags;
   std::string pairs = "source\ttarget\n";
   std::string documents = "text\tlabel\n";
+  std::string sentences;
   for (int i = 0; i < 64; ++i) {
     const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
     const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
@@ -612,12 +625,17 @@ inline void write_case_files(const SmallRun& small) {
     documents += "The " + color + " " + animal + " sees a hill. ";
     documents += i % 3 == 1 ? "Some rain! " : "";
     documents += "A " + animal + std::string(i % 5 + 1, 'x') + " runs.\t" + color + "\n";
+    sentences += R"({"sentences": ["The )" + color + " " + animal + R"( sees a hill.")" +
+                 (i % 3 == 1 ? R"(, "Some rain!")" : "") + R"(, "A )" + animal +
+                 std::string(i % 5 + 1, 'x') + R"( runs."], "labels": [0, )" +
+                 (i % 3 == 1 ? "0, " : "") + (color == "red" ? "1" : "0") + "]}\n";
     tags += "the O\n" + color + " B-X\n" + animal + " I-X\nsees O\n" +
             (i % 4 == 0 ? "some O\n" : "") + "rain B-Y\n\n";
   }
   small.folder().write("numbers.tsv", numbers);
   small.folder().write("tags.conll", tags);
   small.folder().write("documents.tsv", documents);
+  small.folder().write("sentences.jsonl", sentences);
   small.folder().write("pairs.tsv", pairs);
 }
 

@@ -79,10 +79,11 @@ void declare_evaluate(Arguments& arguments) {
       .value("language", "NAME", "Language of the texts, for models with language embeddings (xlm)")
       .group("Output")
       .flag("json", "Print JSON also on a terminal, where the default is tables")
-      .value("hardest", "FILE",
-             "Write the examples with the largest loss as JSON lines, worst first; for token "
-             "classification with the words, their tags, the predicted tags and their "
-             "probabilities")
+      .value(
+          "hardest", "FILE",
+          "Write the examples with the largest loss as JSON lines, worst first; for token "
+          "classification with the words (or sentences), their tags, the predicted tags and their "
+          "probabilities")
       .value("hardest-limit", "N", "Number of examples for --hardest (default: 100)")
       .group("Performance")
       .value("batch-tokens", "N", "Tokens per batch (default: 8192; on the CPU at most 512)");

@@ -153,10 +153,10 @@ std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
     inference::check_attention_layers(model, options.attention_layers);
   }
   if (models::head_of(model.options()).classifies_tokens) {
-    return make_tag_predictor(
-        *loaded.model, *loaded.tokenizer,
-        {.attention_layers = options.attention_layers, .language = options.language},
-        columns_to_tag(arguments, input));
+    const auto make = model.options().document ? make_sentence_tag_predictor : make_tag_predictor;
+    return make(*loaded.model, *loaded.tokenizer,
+                {.attention_layers = options.attention_layers, .language = options.language},
+                columns_to_tag(arguments, input));
   }
   std::optional<std::string> column;
   if (models::reads_images(model.options())) {
@@ -230,7 +230,9 @@ int run_predict(std::vector<std::string> raw) {
            "\"scores\"} for multi-label classification, {\"value\"} for regression, {\"fills\"} "
            "for the mask tokens of a masked language model, and {\"words\", \"tags\", "
            "\"scores\", \"entities\"} for token classification of {\"text\"} or {\"words\": "
-           "[...]}. Image models take paths of images, folders or IDX files, or {\"image\": PATH}. "
+           "[...]}, or {\"sentences\", \"tags\", \"scores\"} for {\"sentences\": [...]} if the "
+           "model reads documents. Image models take paths of images, folders or IDX files, or "
+           "{\"image\": PATH}. "
            "Lines from a pipe are answered as they come. Blank lines are skipped and counted. A "
            "decision threshold tuned in training is applied.",
        .examples =

@@ -46,7 +46,15 @@ std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
                                                  inference::TagPredictOptions options,
                                                  RequestColumns columns);
 
-/// Those of the texts to tag; none if the input is a table with lists of words.
+/// Tags the sentences of {"sentences"}, else those of a text, which is divided as in
+/// classification:
+/// {"sentences", "tags", "scores"}. Model and tokenizer must outlive it.
+std::unique_ptr<RowPredictor> make_sentence_tag_predictor(models::Model& model,
+                                                          const data::Tokenizer& tokenizer,
+                                                          inference::TagPredictOptions options,
+                                                          RequestColumns columns);
+
+/// Those of the texts to tag; none if the input is a table with lists of words or sentences.
 RequestColumns columns_to_tag(const Arguments& arguments, const InputReader& input);
 
 }  // namespace weft::cli

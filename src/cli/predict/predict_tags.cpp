@@ -18,6 +18,7 @@ namespace {
 using formats::Json;
 
 constexpr std::array<const char*, 2> kWordKeys = {"words", "tokens"};
+constexpr auto kSentencesKey = "sentences";
 
 /// A row of the input: its words, and the text that offsets refer to.
 struct Sentence {
@@ -171,10 +172,11 @@ std::unique_ptr<RowPredictor> make_tag_predictor(models::Model& model,
 
 RequestColumns columns_to_tag(const Arguments& arguments, const InputReader& input) {
   const auto there = input.table_columns();
-  const bool has_words = std::ranges::any_of(kWordKeys, [&](const auto* key) {
+  const auto is_there = [&](const char* key) {
     return std::find(there.begin(), there.end(), key) != there.end();
-  });
-  return has_words && !arguments.has("text-column") ? RequestColumns{}
+  };
+  const bool has_lists = is_there(kSentencesKey) || std::ranges::any_of(kWordKeys, is_there);
+  return has_lists && !arguments.has("text-column") ? RequestColumns{}
                                                     : read_columns(arguments, input);
 }
 

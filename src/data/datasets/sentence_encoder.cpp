@@ -40,9 +40,40 @@ SentenceEncoder::SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimit
   }
 }
 
+SentenceEncoder::Tokens SentenceEncoder::tokens_of(std::string_view sentence, int64_t left) const {
+  Tokens own;
+  tokenizer_.encode(sentence, own.ids);
+  std::erase(own.ids, static_cast<int32_t>(template_.after().back()));  // written in the text
+  const auto kept = std::min(std::ssize(own.ids), std::min(limits_.sentence_length, left) -
+                                                      template_.num_special_tokens());
+  own.is_shortened = kept < std::ssize(own.ids);
+  own.ids.resize(static_cast<std::size_t>(kept));
+  return own;
+}
+
+SentenceEncoder::Document SentenceEncoder::encode(
+    const std::vector<std::string_view>& sentences) const {
+  const auto special = template_.num_special_tokens();
+  Document document;
+  for (const auto sentence : sentences) {
+    const auto left = limits_.length - std::ssize(document.ids);
+    if (std::ssize(document.lengths) == limits_.sentences || left <= special) {
+      document.is_shortened = true;
+      break;
+    }
+    const auto own = tokens_of(sentence, left);
+    document.is_shortened = document.is_shortened || own.is_shortened;
+    auto& ids = document.ids;
+    ids.insert(ids.end(), template_.before().begin(), template_.before().end());
+    ids.insert(ids.end(), own.ids.begin(), own.ids.end());
+    ids.insert(ids.end(), template_.after().begin(), template_.after().end());
+    document.lengths.push_back(std::ssize(own.ids) + special);
+  }
+  return document;
+}
+
 bool SentenceEncoder::encode(std::string_view text, std::vector<int32_t>& ids) const {
   const auto special = template_.num_special_tokens();
-  const auto end = static_cast<int32_t>(template_.after().back());
   bool is_shortened = false;
   int64_t sentences = 0;
   int64_t left = limits_.length;  // tokens, of the special ones too
@@ -51,24 +82,26 @@ bool SentenceEncoder::encode(std::string_view text, std::vector<int32_t>& ids) c
       is_shortened = true;
       return;
     }
-    std::vector<int32_t> own;
-    tokenizer_.encode(sentence, own);
-    std::erase(own, end);  // written in the text
-    if (own.empty()) {
+    const auto own = tokens_of(sentence, left);
+    if (own.ids.empty()) {
       return;
     }
-    const auto kept = std::min(std::ssize(own), std::min(limits_.sentence_length, left) - special);
-    is_shortened = is_shortened || kept < std::ssize(own);
-    own.resize(static_cast<std::size_t>(kept));
+    is_shortened = is_shortened || own.is_shortened;
     if (sentences > 0) {
       ids.insert(ids.end(), template_.after().begin(), template_.after().end());
       ids.insert(ids.end(), template_.before().begin(), template_.before().end());
     }
-    ids.insert(ids.end(), own.begin(), own.end());
-    left -= kept + special;
+    ids.insert(ids.end(), own.ids.begin(), own.ids.end());
+    left -= std::ssize(own.ids) + special;
     ++sentences;
   });
   return is_shortened;
+}
+
+std::vector<std::string> sentences_of(std::string_view text) {
+  std::vector<std::string> sentences;
+  visit_text_sentences(text, [&](std::string_view sentence) { sentences.emplace_back(sentence); });
+  return sentences;
 }
 
 std::vector<int64_t> sentence_lengths(const std::vector<int64_t>& ids,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct SentenceLimits {
 /// sentence ends as in visit_sentences with SentenceBoundary::kPunctuation, so also with its line.
 class SentenceEncoder {
  public:
+  /// A text whose sentences are given.
+  struct Document {
+    std::vector<int32_t> ids = {};      // with all special tokens
+    std::vector<int64_t> lengths = {};  // tokens of the sentences, of which the first ones are kept
+    bool is_shortened = false;          // whether something was left out
+  };
+
   /// Throws Error if the template adds no token behind a text, or leaves no space for text.
   SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimits& limits);
 
@@ -28,11 +36,26 @@ class SentenceEncoder {
   /// the limits allow the first ones remain. Returns whether something was left out.
   bool encode(std::string_view text, std::vector<int32_t>& ids) const;
 
+  /// The same for given sentences, which are not divided further; those without tokens have the
+  /// special ones.
+  Document encode(const std::vector<std::string_view>& sentences) const;
+
  private:
+  struct Tokens {
+    std::vector<int32_t> ids;
+    bool is_shortened = false;
+  };
+
+  /// Tokens of one sentence without special ones. `left`: how many the text may still have.
+  Tokens tokens_of(std::string_view sentence, int64_t left) const;
+
   const Tokenizer& tokenizer_;
   SentenceLimits limits_;
   SequenceTemplate template_;
 };
+
+/// The sentences of a text, as SentenceEncoder divides it.
+std::vector<std::string> sentences_of(std::string_view text);
 
 /// Tokens of each sentence of a whole sequence: one ends behind each last token of the template.
 std::vector<int64_t> sentence_lengths(const std::vector<int64_t>& ids,

@@ -20,6 +20,8 @@ namespace {
 constexpr uint64_t kTaggedMixtureSeed =
     0x746167;  // fixed: weights select the same sentences in every run
 
+constexpr uint64_t kDocumentsHash = 0x646f63;  // sets documents apart from sentences
+
 /// For each tag, the tag of a word's further pieces.
 std::vector<int32_t> inside_tags(const Labels& labels) {
   std::vector<int32_t> tag_ids;
@@ -37,11 +39,17 @@ class SentenceDataset : public TaggedDataset {
                   const TaggedSettings& settings,
                   const Tokenizer& tokenizer)
       : settings_(settings), tokenizer_hash_(tokenizer.fingerprint()), template_(tokenizer, false) {
+    if (is_of_documents() && settings.truncation == Truncation::kSplit) {
+      throw Error(
+          "data.overflow: split is only for running text and tagged words, must be cut or drop for "
+          "documents of tagged sentences");
+    }
     for (const DataItem& item : items) {
       TaggedPart& part = parts_.emplace_back();
       part.name = item.path;
       part.language = language_id(item.language, settings.languages, item.path);
-      part.rows = read_tagged_rows(item);
+      part.rows =
+          read_tagged_rows(item, is_of_documents() ? TaggedUnit::kSentence : TaggedUnit::kWord);
     }
     const bool is_known =
         !settings.labels.empty() &&
@@ -55,25 +63,30 @@ class SentenceDataset : public TaggedDataset {
 
   int64_t length(int64_t epoch, int64_t item) const override {
     const auto entry = mixture_->locate(epoch, item);
-    return sequence_at(entry).pieces + template_.num_special_tokens();
+    return sequence_at(entry).pieces + num_added_tokens();
   }
 
   Example example(int64_t epoch, int64_t item) const override {
     const auto entry = mixture_->locate(epoch, item);
     const TaggedPart& part = parts_[entry.part];
     const TaggedSequence& sequence = sequence_at(entry);
-    Example result;
-    result.ids.reserve(static_cast<std::size_t>(sequence.pieces + template_.num_special_tokens()));
-    result.ids.insert(result.ids.end(), template_.before().begin(), template_.before().end());
     const auto first = part.ids.begin() + sequence.first_piece;
-    result.ids.insert(result.ids.end(), first, first + sequence.pieces);
-    result.ids.insert(result.ids.end(), template_.after().begin(), template_.after().end());
+    Example result;
+    result.ids.assign(first, first + sequence.pieces);
+    if (!is_of_documents()) {
+      result.ids = template_.enclose(result.ids);
+    }
     if (part.language) {
       set_language(result, *part.language);
     } else if (settings_.has_token_type_ids) {
-      result.token_type_ids = template_.token_type_ids(sequence.pieces);
+      result.token_type_ids =
+          template_.token_type_ids(std::ssize(result.ids) - template_.num_special_tokens());
     }
-    add_targets(part, sequence, result);
+    if (is_of_documents()) {
+      add_sentences(part, sequence, result);
+    } else {
+      add_targets(part, sequence, result);
+    }
     return result;
   }
 
@@ -111,11 +124,17 @@ class SentenceDataset : public TaggedDataset {
     return found;
   }
 
+  std::string_view units() const override { return is_of_documents() ? "sentences" : "words"; }
   const std::vector<std::string>& labels() const override { return labels_->names(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::vector<std::string> remarks() const override;
 
  private:
+  bool is_of_documents() const { return settings_.sentences.has_value(); }
+  /// Special tokens that `example` adds to those of a part.
+  int64_t num_added_tokens() const {
+    return is_of_documents() ? 0 : template_.num_special_tokens();
+  }
   const TaggedSequence& sequence_at(const Mixture::Entry& entry) const {
     return parts_[entry.part].sequences[static_cast<std::size_t>(entry.index)];
   }
@@ -137,8 +156,23 @@ class SentenceDataset : public TaggedDataset {
     }
   }
 
+  /// The sentences of a document, each with its tag at its last token.
+  static void add_sentences(const TaggedPart& part,
+                            const TaggedSequence& sequence,
+                            Example& result) {
+    int64_t end = 0;
+    for (int64_t i = 0; i < sequence.words; ++i) {
+      const auto sentence = static_cast<std::size_t>(sequence.first_word + i);
+      end += part.counts[sentence];
+      result.sentence_lengths.push_back(part.counts[sentence]);
+      result.target_positions.push_back(end - 1);
+      result.targets.push_back(part.tags[sentence]);
+    }
+  }
+
   void prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);
   uint64_t hash() const;
+  void add_truncation_remarks(const TaggedPart& part, std::vector<std::string>& remarks) const;
 
   TaggedSettings settings_;
   uint64_t tokenizer_hash_;
@@ -158,15 +192,25 @@ void SentenceDataset::prepare_parts(const std::vector<DataItem>& items,
                         " tokens, must be larger than the number of special tokens (",
                         template_.num_special_tokens(), ")"));
   }
+  std::optional<SentenceEncoder> encoder;
+  if (is_of_documents()) {
+    encoder.emplace(tokenizer, *settings_.sentences);
+  }
   std::vector<MixturePart> mixture_parts;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    tokenize_and_truncate(parts_[i], items[i], settings_, max_tokens, *labels_, tokenizer);
+    read_tags(parts_[i], *labels_);
+    if (encoder) {
+      tokenize_documents(parts_[i], items[i], settings_, *encoder);
+    } else {
+      tokenize_and_truncate(parts_[i], items[i], settings_, max_tokens, tokenizer);
+    }
     mixture_parts.push_back({static_cast<int64_t>(parts_[i].sequences.size()), items[i].weight});
   }
   mixture_.emplace(mixture_parts, kTaggedMixtureSeed);
   if (mixture_->size() == 0) {
-    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name,
-                        ": no sentences left with 1 to ", max_tokens, " tokens"));
+    throw Error(str_cat(parts_.empty() ? "data" : parts_.front().name, ": no ",
+                        is_of_documents() ? "documents" : "sentences", " left with 1 to ",
+                        is_of_documents() ? settings_.length : max_tokens, " tokens"));
   }
   fingerprint_ = hash();
   for (const DataItem& item : items) {
@@ -179,6 +223,7 @@ uint64_t SentenceDataset::hash() const {
   value = hash_combine(value, settings_.has_token_type_ids ? 1 : 0);
   value = hash_combine(value, static_cast<uint64_t>(settings_.truncation));
   value = hash_combine(value, static_cast<uint64_t>(settings_.label_all_tokens));
+  value = is_of_documents() ? hash_combine(value, kDocumentsHash) : value;
   for (const std::string& name : labels_->names()) {
     value = digest(name, value);
   }
@@ -192,20 +237,30 @@ uint64_t SentenceDataset::hash() const {
   return value;
 }
 
+void SentenceDataset::add_truncation_remarks(const TaggedPart& part,
+                                             std::vector<std::string>& remarks) const {
+  const auto& limits = settings_.sentences;
+  const std::string longer =
+      limits ? str_cat("documents longer than ", limits->sentences, " sentences of ",
+                       limits->sentence_length, " tokens, ", limits->length, " in all, ")
+             : str_cat("sentences longer than ", settings_.length, " tokens ");
+  add_remark(remarks, part.name, part.truncated,
+             str_cat(longer, "were truncated, ", with_commas(part.truncated_words), " ", units(),
+                     " were dropped"));
+  add_remark(remarks, part.name, part.split, longer + "were split into several sequences");
+  add_remark(remarks, part.name, part.dropped, longer + "were dropped");
+}
+
 std::vector<std::string> SentenceDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const TaggedPart& part : parts_) {
-    const std::string longer = str_cat("sentences longer than ", settings_.length, " tokens ");
-    add_remark(remarks, part.name, part.truncated,
-               str_cat(longer, "were truncated, ", with_commas(part.truncated_words),
-                       " words were dropped"));
-    add_remark(remarks, part.name, part.split, longer + "were split into several sequences");
-    add_remark(remarks, part.name, part.dropped, longer + "were dropped");
+    add_truncation_remarks(part, remarks);
     add_remark(remarks, part.name, part.rows.blank_lines(), "blank lines were ignored");
     add_remark(remarks, part.name, part.rows.empty() + part.empty,
-               "sentences without words were skipped");
+               str_cat(is_of_documents() ? "documents" : "sentences", " without ", units(),
+                       " were skipped"));
     add_remark(remarks, part.name, part.rows.repaired(),
-               "words are not valid UTF-8, invalid bytes were replaced by U+FFFD");
+               str_cat(units(), " are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
     add_remark(remarks, part.name, part.words_without_pieces,
                "words have no tokens after normalization");
   }

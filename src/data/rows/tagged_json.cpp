@@ -18,7 +18,17 @@ using formats::Json;
 using Names = std::vector<std::string>;
 
 const Names kWordLists = {"words", "tokens"};
+const Names kSentenceLists = {"sentences"};
 const Names kTagLists = {"labels", "tags", "ner_tags"};
+
+const Names& unit_lists(TaggedUnit unit) {
+  return unit == TaggedUnit::kWord ? kWordLists : kSentenceLists;
+}
+
+/// One of what has a tag, for messages.
+std::string_view unit_word(TaggedUnit unit) {
+  return unit == TaggedUnit::kWord ? "word" : "sentence";
+}
 
 /// Returns the list under the key that the item names, else under the first of the usual ones.
 const Json& list_of(const Json& row,
@@ -41,16 +51,17 @@ void add_word(const Json& word,
               const Json& tag,
               int64_t line,
               const std::string& location,
+              TaggedUnit unit,
               TaggedRows& rows) {
   if (!word.is_string()) {
-    throw Error(str_cat(location, ": a word that is not a string"));
+    throw Error(str_cat(location, ": a ", unit_word(unit), " that is not a string"));
   }
   if (!tag.is_string() && !tag.is_number_integer()) {
     throw Error(str_cat(location, ": a tag that is neither a string nor an integer"));
   }
   const std::string name = tag.is_string() ? tag.get<std::string>() : tag.dump();
   if (name.empty()) {
-    throw Error(str_cat(location, ": an empty tag, every word must have one"));
+    throw Error(str_cat(location, ": an empty tag, every ", unit_word(unit), " must have one"));
   }
   rows.add_word(word.get<std::string>(), name, tag.is_number_integer(), line);
 }
@@ -59,13 +70,14 @@ void add_sentence(const Json& words,
                   const Json& tags,
                   int64_t line,
                   const std::string& location,
+                  TaggedUnit unit,
                   TaggedRows& rows) {
   if (words.size() != tags.size()) {
-    throw Error(str_cat(location, ": ", words.size(), " words and ", tags.size(),
-                        " tags, must be one tag per word"));
+    throw Error(str_cat(location, ": ", words.size(), " ", unit_word(unit), "s and ", tags.size(),
+                        " tags, must be one tag per ", unit_word(unit)));
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
-    add_word(words[i], tags[i], line, location, rows);
+    add_word(words[i], tags[i], line, location, unit, rows);
   }
   if (words.empty()) {
     rows.count_empty();
@@ -104,7 +116,10 @@ void restore_integers(Json& tags) {
 
 }  // namespace
 
-void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows& rows) {
+void read_tagged_json(const DataItem& item,
+                      const std::string& file,
+                      TaggedRows& rows,
+                      TaggedUnit unit) {
   formats::LineReader lines(file);
   for (std::string_view line; lines.next(line);) {
     if (trim(line).empty()) {
@@ -116,15 +131,19 @@ void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows&
     if (!row.is_object()) {
       throw Error(str_cat(location, ": not a JSON object"));
     }
-    add_sentence(list_of(row, item.text, kWordLists, location),
-                 list_of(row, item.label, kTagLists, location), lines.number(), location, rows);
+    add_sentence(list_of(row, item.text, unit_lists(unit), location),
+                 list_of(row, item.label, kTagLists, location), lines.number(), location, unit,
+                 rows);
   }
 }
 
-void read_tagged_parquet(const DataItem& item, const std::string& file, TaggedRows& rows) {
+void read_tagged_parquet(const DataItem& item,
+                         const std::string& file,
+                         TaggedRows& rows,
+                         TaggedUnit unit) {
   constexpr auto kKind = formats::TableKind::kParquet;
   const auto columns = formats::read_column_names(file, kKind);
-  const Names wanted = {list_column(item.text, kWordLists, columns),
+  const Names wanted = {list_column(item.text, unit_lists(unit), columns),
                         list_column(item.label, kTagLists, columns)};
   formats::TableReader table(file, kKind, wanted, {.lists = wanted});
   int64_t row = 0;
@@ -133,7 +152,7 @@ void read_tagged_parquet(const DataItem& item, const std::string& file, TaggedRo
     const auto words = parse_list(fields[0], wanted[0], location);
     auto tags = parse_list(fields[1], wanted[1], location);
     restore_integers(tags);
-    add_sentence(words, tags, ++row, location, rows);
+    add_sentence(words, tags, ++row, location, unit, rows);
   }
 }
 

@@ -59,19 +59,6 @@ std::vector<int32_t> ids_of_names(const TaggedRows& rows, const Labels& labels) 
   return ids;
 }
 
-void read_tags(TaggedPart& part, const Labels& labels) {
-  const auto ids = ids_of_names(part.rows, labels);
-  const auto count = part.rows.end(part.rows.size() - 1);
-  part.tags.reserve(static_cast<std::size_t>(count));
-  for (int64_t word = 0; word < count; ++word) {
-    const auto name = static_cast<std::size_t>(part.rows.tag(word));
-    if (ids[name] < 0) {
-      labels.throw_unknown(part.rows.names()[name].name, part.rows.location(word));
-    }
-    part.tags.push_back(ids[name]);
-  }
-}
-
 /// Truncates or splits the sentences of one part into sequences.
 class SequenceTruncator {
  public:
@@ -187,13 +174,24 @@ bool has_all_tags(const Labels& labels, const std::vector<TaggedPart>& parts) {
   });
 }
 
+void read_tags(TaggedPart& part, const Labels& labels) {
+  const auto ids = ids_of_names(part.rows, labels);
+  const auto count = part.rows.end(part.rows.size() - 1);
+  part.tags.reserve(static_cast<std::size_t>(count));
+  for (int64_t word = 0; word < count; ++word) {
+    const auto name = static_cast<std::size_t>(part.rows.tag(word));
+    if (ids[name] < 0) {
+      labels.throw_unknown(part.rows.names()[name].name, part.rows.location(word));
+    }
+    part.tags.push_back(ids[name]);
+  }
+}
+
 void tokenize_and_truncate(TaggedPart& part,
                            const DataItem& item,
                            const TaggedSettings& settings,
                            int64_t max_tokens,
-                           const Labels& labels,
                            const Tokenizer& tokenizer) {
-  read_tags(part, labels);
   Pieces pieces = tokenize_words(part.rows, tokenizer);
   part.ids = std::move(pieces.ids);
   part.counts = std::move(pieces.counts);

@@ -67,12 +67,19 @@ std::string TaggedRows::location(int64_t word) const {
   return str_cat((after - 1)->path, ":", lines_[static_cast<std::size_t>(word)]);
 }
 
-TaggedRows read_tagged_rows(const DataItem& item) {
+TaggedRows read_tagged_rows(const DataItem& item, TaggedUnit unit) {
+  const bool is_of_words = unit == TaggedUnit::kWord;
   TaggedRows rows;
   for (const std::string& file : item.files) {
     throw_if_stopped("reading the sentences");
     rows.begin_file(file);
     const auto kind = formats::table_kind(file);
+    if (!is_of_words && kind != formats::TableKind::kJsonl &&
+        kind != formats::TableKind::kParquet) {
+      throw Error(str_cat(file,
+                          ": documents of sentences with tags must be in jsonl or parquet files, "
+                          "with lists `sentences` and `labels`"));
+    }
     if (kind == formats::TableKind::kCsv) {
       throw Error(
           str_cat(file,
@@ -80,25 +87,35 @@ TaggedRows read_tagged_rows(const DataItem& item) {
                   "format (one word per line)"));
     }
     if (kind == formats::TableKind::kJsonl) {
-      read_tagged_json(item, file, rows);
+      read_tagged_json(item, file, rows, unit);
     } else if (kind == formats::TableKind::kParquet) {
-      read_tagged_parquet(item, file, rows);
+      read_tagged_parquet(item, file, rows, unit);
     } else {
       read_tagged_lines(item, file, rows);
     }
   }
   if (rows.size() == 0) {
-    throw Error(str_cat(item.path, ": no sentences, must have at least one"));
+    throw Error(str_cat(item.path, ": no ", is_of_words ? "sentences" : "documents",
+                        ", must have at least one"));
   }
   return rows;
 }
 
-void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& visit) {
+void visit_tagged_texts(const std::vector<DataItem>& items,
+                        const TextVisitor& visit,
+                        TaggedUnit unit) {
   for (const DataItem& item : items) {
-    const TaggedRows rows = read_tagged_rows(item);
-    for (int64_t sentence = 0; sentence < rows.size(); ++sentence) {
-      if (item.reads_row(sentence)) {
-        visit_text(rows.text(sentence), visit);
+    const TaggedRows rows = read_tagged_rows(item, unit);
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      if (!item.reads_row(row)) {
+        continue;
+      }
+      if (unit == TaggedUnit::kWord) {
+        visit_text(rows.text(row), visit);
+        continue;
+      }
+      for (int64_t sentence = rows.begin(row); sentence < rows.end(row); ++sentence) {
+        visit_text(rows.word(sentence), visit);
       }
     }
   }

@@ -21,7 +21,11 @@ struct TagName {
   bool is_number = false;
 };
 
-/// Sentences of tagged words of one data item, as read from its files.
+/// What has a tag: the words of a sentence, or the sentences of a document.
+enum class TaggedUnit { kWord, kSentence };
+
+/// Sentences of tagged words of one data item, as read from its files; or documents of tagged
+/// sentences, which then are the words here.
 class TaggedRows {
  public:
   /// Marks the words that follow as coming from `file`.
@@ -69,13 +73,16 @@ class TaggedRows {
   int64_t repaired_ = 0;
 };
 
-/// Reads all files of an item: JSON lines and Parquet by file extension, else one word per line.
-/// Throws data::Error naming file and line: inconsistent column counts, a word without a tag, no
-/// sentence.
-TaggedRows read_tagged_rows(const DataItem& item);
+/// Reads all files of an item: JSON lines and Parquet by file extension, else one word per line,
+/// which documents of sentences cannot be. Throws data::Error naming file and line: inconsistent
+/// column counts, a word without a tag, no sentence.
+TaggedRows read_tagged_rows(const DataItem& item, TaggedUnit unit = TaggedUnit::kWord);
 
-/// Visits every sentence that the items read, words joined by spaces (for training a tokenizer).
-void visit_tagged_texts(const std::vector<DataItem>& items, const TextVisitor& visit);
+/// Visits every sentence that the items read (for training a tokenizer); words are joined by
+/// spaces.
+void visit_tagged_texts(const std::vector<DataItem>& items,
+                        const TextVisitor& visit,
+                        TaggedUnit unit = TaggedUnit::kWord);
 
 /// Column names of a `.conllu` file; empty for other files, whose columns only have numbers.
 const std::vector<std::string>& tagged_columns(std::string_view file);
@@ -90,12 +97,19 @@ std::optional<int64_t> column_number(std::string_view text);
 /// tokens and empty nodes, which are skipped.
 void read_tagged_lines(const DataItem& item, const std::string& file, TaggedRows& rows);
 
-/// Reads one JSON object per line: a list of words (`words`, `tokens`) and one of tags (`labels`,
-/// `tags`, `ner_tags`; names or numbers), unless the item names the keys.
-void read_tagged_json(const DataItem& item, const std::string& file, TaggedRows& rows);
+/// Reads one JSON object per line: a list of words (`words`, `tokens`) or of sentences
+/// (`sentences`), and one of tags (`labels`, `tags`, `ner_tags`; names or numbers), unless the item
+/// names the keys.
+void read_tagged_json(const DataItem& item,
+                      const std::string& file,
+                      TaggedRows& rows,
+                      TaggedUnit unit = TaggedUnit::kWord);
 
-/// Reads one sentence per row, with the lists in the columns that read_tagged_json expects as keys.
-/// Tags that are numbers may be indices, as there.
-void read_tagged_parquet(const DataItem& item, const std::string& file, TaggedRows& rows);
+/// Reads one sentence or document per row, with the lists in the columns that read_tagged_json
+/// expects as keys. Tags that are numbers may be indices, as there.
+void read_tagged_parquet(const DataItem& item,
+                         const std::string& file,
+                         TaggedRows& rows,
+                         TaggedUnit unit = TaggedUnit::kWord);
 
 }  // namespace weft::data

@@ -182,7 +182,8 @@ std::string read_document_type(Section& section, const ModelOptions& options) {
 void read_document(Section& model, ModelOptions& options, const ModelOptions* base) {
   auto section = model.section(
       kDocumentKey, {.help = "Reads each sentence of a text by itself, and then the text as a "
-                             "sequence of sentences (classification and regression of texts)."});
+                             "sequence of sentences (classification and regression of texts, and "
+                             "tags of their sentences)."});
   const auto type = read_document_type(section, options);
   if (section.is_documenting()) {
     nn::document_components(section, "type", nn::document_encoders());

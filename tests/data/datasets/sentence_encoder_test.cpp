@@ -1,6 +1,7 @@
 #include "data/datasets/sentence_encoder.h"
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,33 @@ TEST(SentenceEncoder, LimitsAreOfSentencesTheirLengthAndTheText) {
   EXPECT_FALSE(encode(text, {.sentences = 3, .sentence_length = 5, .length = 12}).is_shortened);
 }
 
+TEST(SentenceEncoder, GivenSentencesAreNotDivided) {
+  const SentenceEncoder encoder(*kTokenizer, {});
+  const auto document = encoder.encode({"A b. C", "", "e\nd?"});
+  EXPECT_EQ(document.ids, (std::vector<int32_t>{2, 5, 6, 7, 3, 2, 3, 2, 9, 8, 3}));
+  EXPECT_EQ(document.lengths, (Ids{5, 2, 4}));
+  EXPECT_FALSE(document.is_shortened);
+  EXPECT_EQ(sentences_of("A b. C e d?\nA"), (std::vector<std::string>{"A b.", "C e d?", "A"}));
+}
+
+TEST(SentenceEncoder, LimitsAreTheSameForGivenSentences) {
+  const std::vector<std::string_view> sentences = {"A b.", "C e d?", "A"};
+  const auto of = [&](const SentenceLimits& limits) {
+    const auto document = SentenceEncoder(*kTokenizer, limits).encode(sentences);
+    EXPECT_TRUE(document.is_shortened);
+    EXPECT_EQ(document.ids.size(), static_cast<std::size_t>(std::accumulate(
+                                       document.lengths.begin(), document.lengths.end(), 0)));
+    return document.lengths;
+  };
+  EXPECT_EQ(of({.sentences = 1}), (Ids{4}));
+  EXPECT_EQ(of({.sentence_length = 4}), (Ids{4, 4, 3}));
+  EXPECT_EQ(of({.length = 7}), (Ids{4, 3}));
+  EXPECT_EQ(of({.length = 6}), (Ids{4})) << "two tokens are no sentence";
+  EXPECT_FALSE(SentenceEncoder(*kTokenizer, {.sentences = 3, .sentence_length = 5, .length = 12})
+                   .encode(sentences)
+                   .is_shortened);
+}
+
 TEST(SentenceEncoder, AWrittenSeparatorDoesNotEndASentence) {
   class Written : public test::ToyTokenizer {
    public:
@@ -76,6 +104,7 @@ TEST(SentenceEncoder, AWrittenSeparatorDoesNotEndASentence) {
   std::vector<int32_t> ids;
   SentenceEncoder(tokenizer, {}).encode("A [SEP] e", ids);
   EXPECT_EQ(ids, (std::vector<int32_t>{5, 9}));
+  EXPECT_EQ(SentenceEncoder(tokenizer, {}).encode({"A [SEP] e"}).lengths, Ids{4});
 }
 
 TEST(SentenceEncoder, LimitsMustLeaveSpaceForText) {

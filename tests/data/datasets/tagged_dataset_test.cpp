@@ -1,5 +1,7 @@
 #include "data/datasets/tagged_dataset.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -248,6 +250,105 @@ TEST_F(TaggedDatasetTest, FingerprintDependsOnTagsAndSettings) {
   EXPECT_NE(make({item("x.conll", "a Y\nb X\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a X\n\nb Y\n")})->fingerprint(), base);
   EXPECT_NE(make({item("x.conll", "a X\nb Y\n")}, {.label_all_tokens = true})->fingerprint(), base);
+}
+
+constexpr const char* kTaggedDocuments =
+    "{\"sentences\": [\"a b\", \"c\", \"\"], \"labels\": [\"yes\", \"no\", \"no\"]}\n\n"
+    "{\"sentences\": [\"d##x a b\", \"d\"], \"labels\": [\"no\", \"yes\"]}\n"
+    "{\"sentences\": [], \"labels\": []}\n";
+
+TaggedSettings document_settings(const SentenceLimits& limits) {
+  return {.length = limits.length, .sentences = limits};
+}
+
+TEST_F(TaggedDatasetTest, TagsOfDocumentsAreAtTheEndsOfTheirSentences) {
+  const auto dataset = make({item("x.jsonl", kTaggedDocuments)}, document_settings({}));
+  EXPECT_EQ(dataset->units(), "sentences");
+  EXPECT_EQ(dataset->labels(), (WordList{"no", "yes"}));
+  EXPECT_EQ(dataset->class_counts(), (Ids{3, 2}));
+  ASSERT_EQ(dataset->size(0), 2);
+  const auto first = dataset->example(0, 0);
+  EXPECT_EQ(first.ids, (Ids{2, 5, 6, 3, 2, 7, 3, 2, 3}));
+  EXPECT_EQ(first.token_type_ids, Ids(9, 0));
+  EXPECT_EQ(first.sentence_lengths, (Ids{4, 3, 2}));
+  EXPECT_EQ(first.target_positions, (Ids{3, 6, 8}));
+  EXPECT_EQ(first.targets, (Ids{1, 0, 0}));
+  EXPECT_EQ(dataset->length(0, 0), 9);
+  EXPECT_EQ(dataset->words(0, 0), (WordList{"a b", "c", ""}));
+  const auto second = dataset->example(0, 1);
+  EXPECT_EQ(second.ids, (Ids{2, 8, 9, 5, 6, 3, 2, 8, 3}));
+  EXPECT_EQ(second.targets, (Ids{0, 1}));
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.jsonl:3"));
+  ASSERT_EQ(dataset->remarks().size(), 2U);
+  EXPECT_TRUE(dataset->remarks()[1].ends_with("1 documents without sentences were skipped"));
+}
+
+TEST_F(TaggedDatasetTest, LongDocumentsAreTruncatedOrDropped) {
+  const auto file = item("x.jsonl", kTaggedDocuments);
+  auto settings = document_settings({.sentences = 2, .sentence_length = 5, .length = 10});
+  const auto dataset = make({file}, settings);
+  EXPECT_EQ(dataset->example(0, 0).target_positions, (Ids{3, 6}));
+  EXPECT_EQ(dataset->words(0, 0), (WordList{"a b", "c"}));
+  EXPECT_EQ(dataset->example(0, 1).sentence_lengths, (Ids{5, 3}));
+  EXPECT_EQ(dataset->class_counts(), (Ids{2, 2}));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with(
+      "x.jsonl: 2 documents longer than 2 sentences of 5 tokens, 10 in all, were truncated, 1 "
+      "sentences were dropped"))
+      << dataset->remarks()[0];
+  settings = document_settings({.sentences = 2});
+  settings.truncation = Truncation::kDrop;
+  const auto dropped = make({file}, settings);
+  ASSERT_EQ(dropped->size(0), 1);
+  EXPECT_EQ(dropped->example(0, 0).ids, (Ids{2, 8, 9, 5, 6, 3, 2, 8, 3}));
+  EXPECT_TRUE(dropped->remarks()[0].ends_with("1500 in all, were dropped"));
+  settings.truncation = Truncation::kSplit;
+  EXPECT_EQ(message({file}, settings),
+            "data.overflow: split is only for running text and tagged words, must be cut or drop "
+            "for documents of tagged sentences");
+}
+
+TEST_F(TaggedDatasetTest, ErrorsOfDocumentsNameFileAndLine) {
+  const auto settings = document_settings({});
+  EXPECT_EQ(message({item("x.conll", "a X\n")}, settings),
+            "x.conll: documents of sentences with tags must be in jsonl or parquet files, with "
+            "lists `sentences` and `labels`");
+  EXPECT_EQ(message({item("x.jsonl", "{\"sentences\": [\"a\"], \"labels\": []}\n")}, settings),
+            "x.jsonl:1: 1 sentences and 0 tags, must be one tag per sentence");
+  EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"labels\": [1]}\n")}, settings),
+            "x.jsonl:1: no list sentences, every row must have one");
+  EXPECT_EQ(message({item("x.jsonl", "{\"sentences\": [1], \"labels\": [1]}\n")}, settings),
+            "x.jsonl:1: a sentence that is not a string");
+  EXPECT_EQ(message({item("x.jsonl", "{\"sentences\": [\"a\"], \"labels\": [\"\"]}\n")}, settings),
+            "x.jsonl:1: an empty tag, every sentence must have one");
+  EXPECT_EQ(message({item("x.jsonl", "{\"sentences\": [], \"labels\": []}\n")}, settings),
+            "x.jsonl: no documents, must have at least one");
+  EXPECT_EQ(message({item("x.jsonl", kTaggedDocuments)}, document_settings({.sentence_length = 2})),
+            "model.document.sentence_length: 2 tokens, must be larger than the number of special "
+            "tokens (2)");
+}
+
+TEST_F(TaggedDatasetTest, ListsOfDocumentsHaveTheNamesOfTheItem) {
+  auto named = item("x.jsonl", "{\"s\": [\"a\", \"b\"], \"t\": [1, 0]}\n");
+  named.text = "s";
+  named.label = "t";
+  const auto dataset = make({named}, document_settings({}));
+  EXPECT_EQ(dataset->labels(), (WordList{"0", "1"}));
+  EXPECT_EQ(dataset->example(0, 0).targets, (Ids{1, 0}));
+  EXPECT_NE(dataset->fingerprint(), make({named}, document_settings({.length = 3}))->fingerprint());
+  DataItem table;
+  table.path = WEFT_SOURCE_DIR "/tests/reference/parquet/tagged.parquet";
+  table.files = {table.path};
+  table.text = "tokens";
+  EXPECT_EQ(make({table}, document_settings({}))->words(0, 0), (WordList{"Ada", "met", "Bo"}));
+}
+
+TEST_F(TaggedDatasetTest, TextsForATokenizerAreTheSentencesOfDocuments) {
+  WordList texts;
+  visit_tagged_texts(
+      {item("x.jsonl", kTaggedDocuments)}, [&](std::string_view text) { texts.emplace_back(text); },
+      TaggedUnit::kSentence);
+  texts.erase(std::remove(texts.begin(), texts.end(), ""), texts.end());
+  EXPECT_EQ(texts, (WordList{"a b", "c", "d##x a b", "d"}));
 }
 
 TEST_F(TaggedDatasetTest, TextsForATokenizerAreSentences) {

@@ -105,6 +105,23 @@ TEST_F(RunConfigTest, RefusesKeysOfAnotherType) {
                   "train.schedule.min_lr_ratio"));
 }
 
+TEST_F(RunConfigTest, RefusesWhatDocumentsCannotDo) {
+  const auto of = [&](const std::string& keys, const std::string& objective) {
+    return refusal({"model={type: bert, document: {type: hibert" + keys + "}}",
+                    "objective={type: " + objective + "}"});
+  };
+  EXPECT_TRUE(has(of("", "mlm"),
+                  "model.document: is only possible with objective.type: classify, regress or tag"))
+      << of("", "mlm");
+  EXPECT_TRUE(has(of("", "tag, label_all_tokens: true"),
+                  "objective.label_all_tokens: has no effect with model.document"));
+  EXPECT_TRUE(has(of(", pooling: max", "tag"),
+                  "model.document.pooling: has no effect here, only with objective.type: classify "
+                  "or regress"))
+      << of(", pooling: max", "tag");
+  EXPECT_NO_THROW(read({"model={type: bert, document: {type: hibert}}", "objective={type: tag}"}));
+}
+
 TEST_F(RunConfigTest, InitFromMustExist) {
   const auto message = refusal({"init_from=" + folder_.path("nothing")});
   EXPECT_TRUE(has(message, "init_from: ") && has(message, "does not exist")) << message;
