@@ -67,9 +67,11 @@ TEST(PredictSentenceTags, ReadsTheLastTokenOfEachSentence) {
   const std::vector<Words> documents = {{"a b", "c"}, {}, {"d"}, {"a b c d", "b", "c"}};
   const auto found = predict_sentence_tags(*model, tokenizer, documents);
   data::Batch batch;
-  batch.add(0, {.ids = {2, 5, 6, 3, 2, 7, 3},
-                .token_type_ids = {0, 0, 0, 0, 0, 0, 0},
-                .sentence_lengths = {4, 3}});
+  data::Example example;
+  example.ids = {2, 5, 6, 3, 2, 7, 3};
+  example.token_type_ids.resize(7);
+  example.sentence_lengths = {4, 3};
+  batch.add(0, example);
   const auto device_batch = batching::to_device(batch, at::kCPU);
   const at::NoGradGuard guard;
   const auto shares = model
