@@ -35,7 +35,7 @@ IbmModel1 estimated(const std::vector<TokenPair>& pairs, int64_t iterations) {
 
 std::map<int32_t, double> translations(const IbmModel1& model, int64_t source) {
   std::map<int32_t, double> result;
-  for (const auto& [target, probability] : model.best(source, 100)) {
+  for (const auto& [target, probability] : model.best(source, 5000)) {
     result[target] = probability;
   }
   return result;

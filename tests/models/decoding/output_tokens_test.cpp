@@ -23,41 +23,41 @@ constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 /// Logits of all tokens, -infinity for those that are not output tokens of their prompt.
 class MaskedDecoder : public Decoder {
  public:
-  MaskedDecoder(Decoder& decoder, const std::vector<Tokens>& output_tokens)
-      : decoder_(decoder), output_tokens_(output_tokens) {}
+  MaskedDecoder(Decoder& decoder, const std::vector<Tokens>& output_tokens) : decoder_(decoder) {
+    for (const auto& tokens : output_tokens) {
+      rows_.push_back(at::zeros({test::kDecoderWords}, at::kBool)
+                          .index_fill_(0, at::tensor(tokens, at::kLong), true));
+    }
+  }
 
   at::Tensor first() override { return masked(decoder_.first()); }
   at::Tensor next(const std::vector<int64_t>& rows, const Tokens& tokens) override {
-    std::vector<Tokens> kept;
+    std::vector<at::Tensor> kept;
     for (const auto row : rows) {
-      kept.push_back(output_tokens_[static_cast<std::size_t>(row)]);
+      kept.push_back(rows_[static_cast<std::size_t>(row)]);
     }
-    output_tokens_ = std::move(kept);
+    rows_ = std::move(kept);
     return masked(decoder_.next(rows, tokens));
   }
 
  private:
   at::Tensor masked(const at::Tensor& logits) const {
-    auto result = at::full_like(logits, kImpossible);
-    for (std::size_t i = 0; i < output_tokens_.size(); ++i) {
-      const auto row = static_cast<int64_t>(i);
-      for (const auto token : output_tokens_[i]) {
-        result[row][token] = logits[row][token];
-      }
-    }
-    return result;
+    return logits.masked_fill(at::stack(rows_).logical_not(), kImpossible);
   }
 
   Decoder& decoder_;
-  std::vector<Tokens> output_tokens_;
+  std::vector<at::Tensor> rows_;  // which tokens are possible, (V)
 };
 
-/// Different ones, of different numbers, with the end token 3.
+/// Different ones, of different numbers, with the end token 3; some tokens are in none.
 std::vector<Tokens> some_tokens(std::size_t prompts) {
   std::vector<Tokens> result;
   for (std::size_t i = 0; i < prompts; ++i) {
     auto& tokens = result.emplace_back();
     for (int64_t token = 0; token < test::kDecoderWords; ++token) {
+      if (token % 4 == 1) {
+        continue;
+      }
       if (token == 3 ||
           (token * 7 + static_cast<int64_t>(i) * 5) % 11 < 3 + static_cast<int64_t>(i)) {
         tokens.push_back(token);
@@ -221,7 +221,7 @@ TEST(OutputSelection, RowsHaveTheSameBitsInEveryBatch) {
   const auto model = make_model(options, 5);
   const auto output = prepare_for_decoding(*model);
   std::vector<Prompt> prompts(3);
-  for (int64_t token = 0; token < 1000; ++token) {
+  for (int64_t token = 0; token < 1000; token += 2) {
     for (int64_t i = 0; i < 3; ++i) {
       if ((token * token + 31 * i) % 7 < i + 2) {
         prompts[static_cast<std::size_t>(i)].output_tokens.push_back(token);

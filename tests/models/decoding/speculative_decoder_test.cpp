@@ -147,6 +147,7 @@ TEST(SpeculativeDecoder, AllProposalsOfTheModelItselfAreChosen) {
 }
 
 TEST(SpeculativeDecoder, BothModelsKeepToOutputTokens) {
+  const at::NoGradGuard guard;
   const auto options = test::decoder_options(family_named("bart"));
   const auto model = make_model(options, 5);
   auto asked = test::decoder_prompts();
