@@ -74,13 +74,13 @@ TEST(ModelOptions, DebertaMayHaveAConvolution) {
     return options_message({{"type", "deberta-v2"}, {"input_convolution", keys}}, base);
   };
   EXPECT_EQ(message("{kernel_size: 4}"),
-            "test.yaml:1:62: model.input_convolution.kernel_size: found 4, allowed are 0 and odd "
+            "test.yaml:1:60: model.input_convolution.kernel_size: found 4, allowed are 0 and odd "
             "numbers");
   EXPECT_EQ(message("{kernel_size: 3, groups: 5}"),
-            "test.yaml:1:73: model.input_convolution.groups: found 5, must divide the 768 features "
+            "test.yaml:1:71: model.input_convolution.groups: found 5, must divide the 768 features "
             "of model.dim");
   EXPECT_EQ(message("{groups: 2}"),
-            "test.yaml:1:57: model.input_convolution.groups: has no effect without kernel_size");
+            "test.yaml:1:55: model.input_convolution.groups: has no effect without kernel_size");
   const auto other = message("{kernel_size: 5}", &large);
   EXPECT_NE(other.find("kernel_size: contradicts"), std::string::npos) << other;
   EXPECT_EQ(read_options({{"dropout", "0.2"}}, &large).input_convolution, published);
@@ -96,12 +96,12 @@ TEST(ModelOptions, TheFirstDebertaHasAVectorForEachDistance) {
     return options_message({{"type", "deberta"}, {"position", position}});
   };
   EXPECT_EQ(message("{buckets: 8}"),
-            "test.yaml:1:51: model.position.buckets: 8 is not supported by deberta, allowed is 0");
+            "test.yaml:1:44: model.position.buckets: 8 is not supported by deberta, allowed is 0");
   EXPECT_EQ(message("{norm: true}"),
-            "test.yaml:1:48: model.position.norm: true is not supported by deberta, allowed is "
+            "test.yaml:1:41: model.position.norm: true is not supported by deberta, allowed is "
             "false");
   EXPECT_EQ(message("{share_projections: true}"),
-            "test.yaml:1:61: model.position.share_projections: true is not supported by deberta, "
+            "test.yaml:1:54: model.position.share_projections: true is not supported by deberta, "
             "allowed is false");
   EXPECT_EQ(read_options({{"type", "deberta"}, {"position", "{max_distance: 8}"}})
                 .disentangled->max_distance,
