@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "config/section.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
@@ -80,6 +81,11 @@ CausalModel::CausalModel(const ModelOptions& options) : options_(options) {
       make_positions(options, {.heads = options.heads, .is_causal = true});
   embeddings_ = register_module("embeddings", nn::Embeddings(embeddings));
   layers_ = register_module("layers", nn::Stack(stack));
+  if (options.is_prefix_lm && layers_->has_span_nodes()) {
+    throw config::Error(
+        "model.attention: binary_tree is not possible with the objective prefix_lm: its tokens see "
+        "spans of earlier tokens alone");
+  }
   register_pooling();
   const auto& head = head_of(options);
   const bool shares =

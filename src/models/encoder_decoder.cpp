@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "config/section.h"
 #include "kernels/dropout.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
@@ -123,6 +124,10 @@ void EncoderDecoder::register_decoder() {
   }
   decoder_embeddings_ = register_module("decoder_embeddings", nn::Embeddings(embeddings));
   decoder_layers_ = register_module("decoder_layers", nn::Stack(stack));
+  if (decoder_layers_->has_span_nodes()) {
+    throw config::Error(
+        "model.attention: binary_tree is not possible in a decoder that reads a source");
+  }
   if (!options_.decoder.share_encoder_decoder_embeddings) {
     use_embedding(decoder_embeddings_->words(),
                   {.vocabulary = options_.vocabulary, .has_targets = shares_output_embedding()});

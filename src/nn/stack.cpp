@@ -312,7 +312,7 @@ at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& context
   if (!has_span_nodes_) {
     return forward_rows(x, context);
   }
-  const auto nodes = add_span_nodes(x, context);
+  const auto nodes = add_span_nodes(*blocks_.front(), x, context);
   return forward_rows(nodes.rows, nodes.context).index_select(0, nodes.tokens);
 }
 

@@ -494,6 +494,13 @@ inline const std::vector<ResumeCase> kResumeCases = {
      {"model.attention={heads: 2, type: binary_tree, neighbours: 1}", "model.dropout=0.1",
       "train.precision=bf16", "train.micro_batch_tokens=30",
       "train.gradient_checkpointing=layers"}},
+    {"causal attention to a tree",
+     "{type: causal}",
+     "train",
+     ".txt",
+     {"model={type: gpt2, dim: 16, layers: 2, dropout: 0.1, attention: {heads: 2, type: "
+      "binary_tree, neighbours: 1}, position: {length: 32}}",
+      "train.micro_batch_tokens=30"}},
     {"transparent attention",
      "{type: seq2seq}",
      "pairs",

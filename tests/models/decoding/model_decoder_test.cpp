@@ -4,12 +4,14 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include "config/section.h"
 #include "kernels/linear/linear.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/search.h"
 #include "models/directory.h"
 #include "models/inference.h"
 #include "models/source_attention.h"
+#include "nn/attention/attention.h"
 #include "nn/sublayer.h"
 #include "tiny_decoders.h"
 
@@ -228,6 +230,23 @@ TEST(ModelDecoder, RecurrentStateFollowsItsSequence) {
         nn::read_component(section, *nn::find_sublayer('r'))};
     expect_same_texts(*make_model(options, 5), test::decoder_prompts());
   }
+}
+
+ModelOptions with_tree(const char* family) {
+  auto options = test::decoder_options(family_named(family));
+  auto section = config::Document::parse("{neighbours: 1}", "test.yaml").root();
+  options.layer_types.attention.cycle = {
+      nn::read_component(section, nn::attention_types().at("binary_tree"))};
+  return options;
+}
+
+TEST(ModelDecoder, SpansOfATreeFollowTheirSequence) {
+  const at::NoGradGuard guard;
+  auto options = with_tree("gpt2");
+  expect_same_texts(*make_model(options, 5), test::decoder_prompts());
+  options.is_prefix_lm = true;
+  EXPECT_THROW(make_model(options, 5), config::Error);
+  EXPECT_THROW(make_model(with_tree("bart"), 5), config::Error);
 }
 
 TEST(ModelDecoder, PositionsBesidesThoseOfTheFamilyCount) {

@@ -14,6 +14,7 @@
 #include "models/decoding/search.h"
 #include "models/directory.h"
 #include "models/inference.h"
+#include "nn/attention/attention.h"
 #include "nn/sublayer.h"
 #include "tiny_decoders.h"
 
@@ -114,6 +115,11 @@ std::vector<ModelOptions> speculative_models() {
         nn::read_component(section, sublayer)};
     models.push_back(options);
   }
+  auto tree = test::decoder_options(family_named("gpt2"));
+  auto section = config::Document::parse("{neighbours: 1}", "test.yaml").root();
+  tree.layer_types.attention.cycle = {
+      nn::read_component(section, nn::attention_types().at("binary_tree"))};
+  models.push_back(tree);
   return models;
 }
 

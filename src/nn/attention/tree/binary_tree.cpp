@@ -1,10 +1,45 @@
 #include "nn/attention/tree/binary_tree.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <c10/util/Exception.h>
 
 namespace weft::nn {
+
+namespace {
+
+/// The spans to the left of a token, by level and index in the level, nearest first. A node whose
+/// parent also covers a token that another span has covered is taken in place of the parent, on the
+/// level below.
+template <class Add>
+void walk_left(int64_t token, int64_t neighbours, const Add& add) {
+  int64_t left = token - 1;
+  bool takes_child = false;
+  for (int64_t level = 0; left >= 0; ++level) {
+    for (int64_t k = 0; k < neighbours && left >= 0; ++k, --left) {
+      const BinaryTree::Edge edge{.level = level, .ordinal = 2 * k + 1};
+      if (k == 0 && takes_child) {
+        add(level - 1, 2 * left, edge);
+      } else {
+        add(level, left, edge);
+      }
+    }
+    takes_child = left >= 0 && left % 2 == 0;
+    left >>= 1;
+  }
+}
+
+/// The token at the end of a node of CausalBinaryTree, and the node's level.
+std::pair<int64_t, int64_t> end_and_level(int64_t node) {
+  int64_t token = node / 2;  // 2 t - popcount(t) nodes come before token t
+  while (CausalBinaryTree::nodes_over(token + 1) <= node) {
+    ++token;
+  }
+  return {token, node - CausalBinaryTree::nodes_over(token)};
+}
+
+}  // namespace
 
 BinaryTree::BinaryTree(int64_t leaves) : sizes_{leaves}, begins_{0} {
   TORCH_CHECK(leaves > 0, "a tree over ", leaves, " tokens");
@@ -72,36 +107,50 @@ std::vector<BinaryTree::Edge> BinaryTree::edges(int64_t node, int64_t neighbours
     return edges;
   }
   edges.push_back({.node = node});
-  // The next nodes on each side. A node whose parent also covers a token that another edge has
-  // covered is taken in place of the parent, on the level below.
-  int64_t left = node - 1;
+  walk_left(node, neighbours, [&](int64_t level, int64_t index, const Edge& edge) {
+    add_edge(edges, level, index, edge);
+  });
+  // The same to the right, where the text may end within a node.
   int64_t right = node + 1;
-  bool takes_left_child = false;
-  bool takes_right_child = false;
+  bool takes_child = false;
   for (int64_t level = 0; level < levels(); ++level) {
-    for (int64_t k = 0; k < neighbours; ++k, --left, ++right) {
-      const bool is_first = k == 0;
-      const Edge to_right{.level = level, .ordinal = 2 * k + 2};
-      const Edge to_left{.level = level, .ordinal = 2 * k + 1};
-      if (is_first && takes_right_child) {
-        add_edge(edges, level - 1, 2 * right + 1, to_right);
+    for (int64_t k = 0; k < neighbours; ++k, ++right) {
+      const Edge edge{.level = level, .ordinal = 2 * k + 2};
+      if (k == 0 && takes_child) {
+        add_edge(edges, level - 1, 2 * right + 1, edge);
       } else {
-        add_edge(edges, level, right, to_right);
-      }
-      if (left < 0) {
-        continue;
-      }
-      if (is_first && takes_left_child) {
-        add_edge(edges, level - 1, 2 * left, to_left);
-      } else {
-        add_edge(edges, level, left, to_left);
+        add_edge(edges, level, right, edge);
       }
     }
-    takes_right_child = right % 2 == 1;
-    takes_left_child = left >= 0 && left % 2 == 0;
+    takes_child = right % 2 == 1;
     right >>= 1;
-    left >>= 1;
   }
+  return edges;
+}
+
+int64_t CausalBinaryTree::nodes_over(int64_t leaves) {
+  return 2 * leaves - std::popcount(static_cast<uint64_t>(leaves));
+}
+
+std::pair<int64_t, int64_t> CausalBinaryTree::span(int64_t node) {
+  const auto [end, level] = end_and_level(node);
+  return {end + 1 - (int64_t{1} << level), end + 1};
+}
+
+std::vector<BinaryTree::Edge> CausalBinaryTree::edges(int64_t node, int64_t neighbours) {
+  const auto [end, level] = end_and_level(node);
+  std::vector<BinaryTree::Edge> edges;
+  if (level > 0) {
+    for (auto token = end + 1 - (int64_t{1} << level); token <= end; ++token) {
+      edges.push_back({.node = nodes_over(token), .level = level});
+    }
+    return edges;
+  }
+  edges.push_back({.node = node});
+  walk_left(end, neighbours, [&](int64_t at, int64_t index, BinaryTree::Edge edge) {
+    edge.node = nodes_over(((index + 1) << at) - 1) + at;
+    edges.push_back(edge);
+  });
   return edges;
 }
 

@@ -44,4 +44,18 @@ class BinaryTree {
   std::vector<int64_t> begins_;  // their first nodes
 };
 
+/// The nodes that a causal model reads, in the order in which their last tokens come: each token is
+/// followed by the spans that end with it, the shorter ones first. So the nodes over the first
+/// tokens of a text are the first nodes of the text, and no node sees a later one. Spans that the
+/// end of the text would cut are left out.
+struct CausalBinaryTree {
+  /// The nodes over so many tokens, which is also the node of the token that comes next.
+  static int64_t nodes_over(int64_t leaves);
+  /// The tokens [first, last) that a node covers.
+  static std::pair<int64_t, int64_t> span(int64_t node);
+  /// A token attends to itself and to spans on its left, which cover each earlier token exactly
+  /// once; a span to the tokens that it covers.
+  static std::vector<BinaryTree::Edge> edges(int64_t node, int64_t neighbours);
+};
+
 }  // namespace weft::nn

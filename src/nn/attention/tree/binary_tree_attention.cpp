@@ -19,21 +19,32 @@ struct BinaryTreeOptions {
   bool is_relative = true;
 };
 
+/// The edges of a node among all nodes of a sequence.
+std::vector<BinaryTree::Edge> tree_edges(int64_t node,
+                                         int64_t nodes,
+                                         int64_t neighbours,
+                                         bool is_causal) {
+  return is_causal ? CausalBinaryTree::edges(node, neighbours)
+                   : BinaryTree::of_nodes(nodes).edges(node, neighbours);
+}
+
 class TreePattern : public SparsePattern {
  public:
-  explicit TreePattern(int64_t neighbours) : neighbours_(neighbours) {}
+  TreePattern(int64_t neighbours, bool is_causal)
+      : neighbours_(neighbours), is_causal_(is_causal) {}
 
   void add_keys(const AttentionSpan& span,
                 int64_t /*head*/,
                 int64_t position,
                 std::vector<KeyRange>& keys) const override {
-    for (const auto& edge : BinaryTree::of_nodes(span.keys).edges(position, neighbours_)) {
+    for (const auto& edge : tree_edges(position, span.keys, neighbours_, is_causal_)) {
       keys.push_back({edge.node, edge.node + 1});
     }
   }
 
  private:
   int64_t neighbours_;
+  bool is_causal_;
 };
 
 /// Adds the product of the query and a learned vector of the kind of the edge: its level, side and
@@ -41,14 +52,14 @@ class TreePattern : public SparsePattern {
 class TreeEdgeScores : public ScoreModifier {
  public:
   TreeEdgeScores(const AttentionOptions& options, const BinaryTreeOptions& own)
-      : own_(own), scale_(score_scale(options)) {
+      : own_(own), is_causal_(options.is_causal), scale_(score_scale(options)) {
     keys_ = register_parameter("keys",
                                at::empty({(own.clip + 1) * kinds_of_level(), head_dim(options)}));
   }
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
     const auto products = project_features(tile.query, keys_).to(scores.scalar_type());
-    const auto kinds = kinds_of(tile.span.keys).to(scores.device());
+    const auto kinds = kinds_of(tile.span).to(scores.device());
     return scores +
            products.gather(3, kinds.expand({products.size(0), products.size(1), -1, -1})) * scale_;
   }
@@ -56,13 +67,12 @@ class TreeEdgeScores : public ScoreModifier {
  private:
   int64_t kinds_of_level() const { return 2 * own_.neighbours + 1; }
 
-  /// (T, T); 0 where there is no edge.
-  at::Tensor kinds_of(int64_t nodes) const {
-    const auto tree = BinaryTree::of_nodes(nodes);
-    auto kinds = at::zeros({nodes, nodes}, at::kLong);
+  /// (L, S); 0 where there is no edge.
+  at::Tensor kinds_of(const AttentionSpan& span) const {
+    auto kinds = at::zeros({span.queries, span.keys}, at::kLong);
     auto* row = kinds.data_ptr<int64_t>();
-    for (int64_t node = 0; node < nodes; ++node, row += nodes) {
-      for (const auto& edge : tree.edges(node, own_.neighbours)) {
+    for (int64_t i = 0; i < span.queries; ++i, row += span.keys) {
+      for (const auto& edge : tree_edges(span.offset + i, span.keys, own_.neighbours, is_causal_)) {
         row[edge.node] = std::min(edge.level, own_.clip) * kinds_of_level() + edge.ordinal;
       }
     }
@@ -70,18 +80,24 @@ class TreeEdgeScores : public ScoreModifier {
   }
 
   BinaryTreeOptions own_;
+  bool is_causal_;
   double scale_;
   at::Tensor keys_;  // (kinds, K)
 };
 
 class BinaryTreeAttention : public SelfAttention, public UsesSpanNodes {
  public:
-  using SelfAttention::SelfAttention;
+  BinaryTreeAttention(const AttentionOptions& options, const SelfAttentionParts& parts)
+      : SelfAttention(options, parts), is_causal_(options.is_causal) {}
 
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
     return Attention::weights(x, context);  // none between tokens
   }
   void gate_keys(const ComputationGateMaker& make) override { Attention::gate_keys(make); }
+  bool is_causal() const override { return is_causal_; }
+
+ private:
+  bool is_causal_;
 };
 
 }  // namespace
@@ -104,8 +120,6 @@ AttentionMaker read_binary_tree_attention(config::Section& section) {
     section.fail("clip", "has no effect with relative: false");
   }
   return [own, section](const AttentionOptions& given) {
-    refuse_causal(section, given.is_causal, "binary_tree",
-                  "the tree over a text changes while it is generated");
     if (scores_have_positions(given) || given.rotary.theta > 0) {
       section.fail("type",
                    "found 'binary_tree' with positions by distance, which its spans do not have; "
@@ -118,7 +132,7 @@ AttentionMaker read_binary_tree_attention(config::Section& section) {
       });
     }
     const std::vector<std::shared_ptr<SparsePattern>> patterns{
-        std::make_shared<TreePattern>(own.neighbours)};
+        std::make_shared<TreePattern>(own.neighbours, given.is_causal)};
     return std::make_shared<BinaryTreeAttention>(
         options, SelfAttentionParts{.core = std::make_shared<SparseCore>(options, patterns)});
   };

@@ -16,6 +16,8 @@ namespace weft::nn {
 class UsesSpanNodes {
  public:
   virtual ~UsesSpanNodes() = default;
+  /// Whether the nodes are those of CausalBinaryTree.
+  virtual bool is_causal() const = 0;
 };
 
 /// Whether the blocks have such sub-layers. Throws config::Error if only some have, or if others
@@ -28,6 +30,8 @@ struct SpanRows {
   at::Tensor tokens = {};  // (N) int64, the rows that are tokens
   ForwardContext context = {};
 };
-SpanRows add_span_nodes(const at::Tensor& x, const ForwardContext& context);
+/// `block`: one of those that use them. In generation the context has a state of these rows, with
+/// which a pass adds those that its tokens complete.
+SpanRows add_span_nodes(const Block& block, const at::Tensor& x, const ForwardContext& context);
 
 }  // namespace weft::nn
