@@ -11,6 +11,10 @@ PROMPT = 32                   # tokens
 BEAMS, LONGEST = 5, 80        # of translations
 
 
+class TooShort(process.Failed):
+    """The time of all is not longer than that of a few."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Work:
     """The same for Weft and the peers."""
@@ -180,7 +184,9 @@ def weft_answers(place, case, name, work):
     else:
         start = weft_once(place, case, work, output, case.precision, work.few)
         whole = weft_once(place, case, work, output, case.precision)
-    return dict(rate=work.count / max(whole["seconds"] - start["seconds"], 1e-9), start_seconds=start["seconds"],
+    if whole["seconds"] <= start["seconds"]:
+        raise TooShort(f"{name}: Weft needed {start['seconds']:.2f} s for a few and {whole['seconds']:.2f} s for all: too little work, or a busy machine")
+    return dict(rate=work.count / (whole["seconds"] - start["seconds"]), start_seconds=start["seconds"],
                 quality=quality(place, case, name, work, output),
                 **{key: whole[key] for key in ("seconds", "peak_mib", "others", "withheld")})
 
@@ -207,7 +213,7 @@ def weft_tokenizes(place, case, work, seconds):
 def peer_tokenizes(place, case, program, work, seconds, ours):
     told = process.run_json([*program, "--input", work.input, "--seconds", seconds], place.environment(case))
     if told["tokens"] != ours["tokens"]:
-        raise process.Failed(f"{told['tokens']:,} tokens, Weft {ours['tokens']:,}")
+        raise process.Failed(f"{told['tokens']:,} tokens, Weft {ours['tokens']:,} for the same lines")
     return told
 
 

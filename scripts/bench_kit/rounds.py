@@ -50,8 +50,8 @@ def run_rounds(place, case, name, wanted, pairs, steps):
                 runs[peer].append(kind["peer"](place, case, table[peer], name, steps, at))
                 say(f"{name} {at}/{pairs} {peer}: {runs[peer][-1]['rate']:,.0f} {unit}")
             except process.Failed as problem:
-                problems[peer] = str(problem)
-                say(f"{name}: {peer} does not run on this machine: {problem}")
+                problems[peer] = f"{table[peer].title}: {problem}"
+                say(f"{name}: {peer} is not measured: {problem}")
     return {who: told for who, told in runs.items() if told and who not in problems}, problems
 
 

@@ -273,7 +273,10 @@ class Peers(unittest.TestCase):
             return dict(seconds=seconds[command[command.index("--input") + 1]], peak_mib=1, others=0, withheld=0)
         with mock.patch.object(process, "run", side_effect=run), mock.patch.object(inference, "quality", return_value={}):
             told = inference.weft_answers(self.place, cases.CASES["minilm-embed-int8"], "minilm-embed-int8", work)
-        self.assertEqual(told["rate"], 30)
+            self.assertEqual(told["rate"], 30)
+            seconds["few"] = 4.0
+            with self.assertRaises(inference.TooShort):
+                inference.weft_answers(self.place, cases.CASES["minilm-embed-int8"], "minilm-embed-int8", work)
 
     def test_weft_is_asked_for_the_precision_and_the_threads_of_the_case(self):
         case, work = cases.CASES["multi30k-translate-int8"], inference.Work("model", "in.txt")

@@ -43,10 +43,12 @@ def main():
     timed(options.few)   # warm-up
     _, few_seconds = timed(options.few)
     texts, seconds = timed(options.new)
+    if seconds <= few_seconds:
+        raise SystemExit(f"error: {few_seconds:.2f} s for few tokens and {seconds:.2f} s for all: too little work, or a busy machine")
     with open(options.output, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(dict(text=text)) + "\n" for text in texts)
     tokens = len(prompts) * (options.new - options.few)
-    print(json.dumps(dict(library=options.library, threads=options.threads, tokens=tokens, rate=tokens / max(seconds - few_seconds, 1e-9))))
+    print(json.dumps(dict(library=options.library, threads=options.threads, tokens=tokens, rate=tokens / (seconds - few_seconds))))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Tests of the peers' data and of the plain PyTorch models: python3 scripts/bench_peers/selftest.py, with torch and numpy"""
 import pathlib, sys, tempfile, unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import numpy
 import torch
 
-import corpus, plain_pre_norm, plain_translation, tasks
+import corpus, encode, plain_pre_norm, plain_translation, tasks
 
 SIZES = dict(dim=8, layers=2, heads=2, width=16, dropout=0.1)
 
@@ -58,6 +59,27 @@ class Data(unittest.TestCase):
         batch = tasks.image_batch(corpus.Images(self.folder / "images"), [1])
         self.assertEqual(batch["labels"].tolist(), [7])
         self.assertEqual(batch["pixel_values"][0, :, 0, :2].tolist(), [[-1, -1], [1, -1], [-1, -1]])
+
+
+class Inference(unittest.TestCase):
+    def encoder(self, grouped):
+        """Of a text only its length counts."""
+        encoder = encode.Encoder.__new__(encode.Encoder)
+        encoder.grouped, encoder.tokenizer = grouped, mock.Mock()
+        encoder.tokenizer.encode_batch_fast = lambda texts: [mock.Mock(ids=[7] * len(text)) for text in texts]
+        return encoder
+
+    def test_batches_are_padded_to_their_longest_text_and_masked(self):
+        ids, mask = encode.padded([[5, 6, 7], [8]])
+        self.assertEqual((ids.tolist(), mask.tolist()), ([[5, 6, 7], [8, 0, 0]], [[1, 1, 1], [1, 0, 0]]))
+
+    def test_sorted_texts_begin_with_the_longest_and_the_order_is_kept(self):
+        texts = ["a" * (1 + at % 5) for at in range(encode.BATCH + 3)]
+        order, batches = self.encoder(True).batches(texts)
+        self.assertEqual(sorted(order), list(range(len(texts))))
+        self.assertEqual([len(texts[at]) for at in order], sorted(map(len, texts), reverse=True))
+        self.assertEqual([ids.shape for ids, _ in batches], [(encode.BATCH, 5), (3, 1)])
+        self.assertEqual(self.encoder(False).batches(texts)[0], list(range(len(texts))))
 
 
 class Models(unittest.TestCase):

@@ -3,9 +3,9 @@
 
 Reading the files, loading the tokenizer and writing the ids are not timed.
 
-    python3 scripts/bench_peers/tokenize_lines.py DIRECTORY --library tokie --input FILE [--input FILE ...] --seconds 2
+    python3 scripts/bench_peers/tokenize_lines.py DIRECTORY --library tokie --input 'texts/*.txt' --seconds 2
 """
-import argparse, json, os, time
+import argparse, glob, json, os, time
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
@@ -50,7 +50,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="directory with tokenizer.json")
     parser.add_argument("--library", required=True, choices=list(LIBRARIES))
-    parser.add_argument("--input", required=True, action="append")
+    parser.add_argument("--input", required=True, help="files as a glob pattern")
     parser.add_argument("--seconds", type=float, default=2, help="no pass begins after it")
     options = parser.parse_args()
     try:
@@ -58,7 +58,7 @@ def main():
     except ValueError as problem:
         raise SystemExit(f"error: {options.library} cannot read this tokenizer: {str(problem).splitlines()[0]}")
     lines = []
-    for path in options.input:
+    for path in sorted(glob.glob(options.input)):
         with open(path, encoding="utf-8", newline="\n") as file:
             lines += [line.rstrip("\n") for line in file]
     quickest, begin = float("inf"), time.perf_counter()

@@ -2,7 +2,8 @@
 """CTranslate2 as a peer of `weft generate --beams`: translates a file with one text per line.
 
 The time is that of translate_batch, without loading the model and the tokenizer, in the batches that are fastest here (4,096 tokens, sorted by
-length by CTranslate2). bf16 is float32 where the processor has no bfloat16 of CTranslate2. --convert converts the model instead, to --converted.
+length by CTranslate2). bf16 is float32 where CTranslate2 has no bfloat16 for the processor. Its beam search has other rules for finished hypotheses
+than Weft and transformers. --convert converts the model instead, to --converted.
 
     python3 scripts/bench_peers/translate.py MODEL --converted DIR --precision int8 --convert
     python3 scripts/bench_peers/translate.py MODEL --converted DIR --precision int8 --input FILE --output FILE

@@ -46,8 +46,10 @@ TEST_F(BenchScript, PeersReadTheSameDataAndModels) {
 TEST_F(BenchScript, ListsItsCases) {
   const auto done = python({kBench, "--list"});
   EXPECT_EQ(done.status, 0) << done.err;
-  for (const auto* name : {"bert-mini-mlm-bf16", "gpt-mini-causal-bf16",
-                           "transformer-multi30k-bf16", "vit-cifar10-bf16"}) {
+  for (const auto* name :
+       {"bert-mini-mlm-bf16", "gpt-mini-causal-bf16", "transformer-multi30k-bf16",
+        "vit-cifar10-bf16", "minilm-embed-int8", "multi30k-translate-fp32", "llama-generate-bf16",
+        "tokenizer-gpt2", "environment openvino: openvino, nncf"}) {
     EXPECT_NE(done.out.find(name), std::string::npos) << done.out;
   }
   EXPECT_NE(done.out.find("torch.compile"), std::string::npos) << done.out;
