@@ -153,10 +153,10 @@ TRANSLATE = variant(MULTI30K_PAIRS, title="Transformer (2 + 2 layers, dim 128), 
                     model=dict(preset="transformer-base", dim=128, layers=2, attention=dict(heads=4, dropout=0.0), dropout=0.1,
                                feed_forward=dict(width=512), position=dict(length=256)),
                     threads=1, peers=("ctranslate2",), learning=None)
-GPT2_GENERATE = Case("GPT-2 (124 M), greedy decoding of one text", "causal", "bf16", WIKITEXT, ("eager", "llama.cpp"), preset="gpt2",
+GPT2_GENERATE = Case("GPT-2 (12 layers, dim 768), greedy decoding of one text", "causal", "bf16", WIKITEXT, ("eager", "llama.cpp"), preset="gpt2",
                      model=dict(dropout=0.0), tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=50257, batch=1, length=64,
                      kind="generating")
-LLAMA_GENERATE = variant(GPT2_GENERATE, title="Llama (SmolLM, 135 M), greedy decoding of one text", preset="smollm-135m", model={})
+LLAMA_GENERATE = variant(GPT2_GENERATE, title="Llama (SmolLM: 30 layers, dim 576), greedy decoding of one text", preset="smollm-135m", model={})
 TOKENIZER = Case("byte-level BPE, 32,000 pieces", "mlm", "ids", NOVELS, ("tokenizers", "tokie", "fastokens", "splintr"), preset="bert-mini",
                  tokenizer=dict(type="byte_level_bpe", style="gpt2"), vocabulary=32000, length=None, steps=2, kind="tokenizing", threads=1)
 
@@ -195,7 +195,7 @@ CASES = {
                     int8=("onnxruntime", "openvino")),
     **in_precisions("multi30k-translate", TRANSLATE, **dict.fromkeys(("fp32", "bf16", "int8"), TRANSLATE.peers)),
     **in_precisions("gpt2-generate", GPT2_GENERATE, fp32=("eager", "llama.cpp"), bf16=("eager", "llama.cpp"), int8=("llama.cpp",)),
-    **in_precisions("gpt2-generate8", variant(GPT2_GENERATE, title="GPT-2 (124 M), greedy decoding of 8 texts", batch=8),
+    **in_precisions("gpt2-generate8", variant(GPT2_GENERATE, title="GPT-2 (12 layers, dim 768), greedy decoding of 8 texts", batch=8),
                     fp32=("eager", "llama.cpp"), bf16=("eager", "llama.cpp"), int8=("llama.cpp",)),
     **in_precisions("llama-generate", LLAMA_GENERATE, fp32=("eager", "llama.cpp"), bf16=("eager", "llama.cpp"), int8=("llama.cpp",)),
     "tokenizer-gpt2": variant(TOKENIZER, title="byte-level BPE, 32,000 pieces, as GPT-2"),

@@ -45,7 +45,7 @@ class Environments:
             if done and done.returncode == 0:
                 return None
             last = done.stderr.strip().rsplit("\n", 1)[-1] if done else "no such program"
-            return f"{self.python(name)} has no torch, transformers, tokenizers and numpy ({last}): scripts/bench --setup transformers installs them"
+            return f"{pathlib.Path(self.python(name)).name} has no torch, transformers, tokenizers and numpy ({last}): scripts/bench --setup transformers installs them"
         return None if self.is_complete(name) else f"there is no environment {name}: scripts/bench --setup {name} makes it with pip"
 
     def packages(self, name):
