@@ -1,8 +1,5 @@
 #include "objectives/training_defaults.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace weft::objectives {
 
 namespace {
@@ -15,10 +12,12 @@ constexpr double kAdapterLr = 3e-4;  // adapters start at zero (arXiv:2106.09685
 
 /// Small data need more epochs for enough updates (docs/fine_tuning.md).
 double epochs_of(int64_t examples) {
-  constexpr double kFewest = 3;
-  constexpr double kMost = 10;
-  constexpr double kExamplesToRead = 25'000;
-  return std::clamp(std::ceil(kExamplesToRead / static_cast<double>(examples)), kFewest, kMost);
+  constexpr int64_t kFew = 10'000;
+  constexpr int64_t kVeryFew = 2'000;
+  if (examples < kVeryFew) {
+    return 10;
+  }
+  return examples < kFew ? 5 : 3;
 }
 
 }  // namespace

@@ -263,10 +263,11 @@ void read_all(config::Section root, RunConfig& config) {
   read_objective_of_run(root, objective, config);
   auto train = root.section(
       "train",
-      {.help = "Training settings. The defaults of fine-tuning are those of runs with init_from "
-               "and objective.type: classify, regress or tag; with model.dim below 512 their lr is "
-               "1e-4. Their duration is as many epochs as read 25,000 examples, 3 to 10; 3 for "
-               "files of more than 64 MB, which are not counted."});
+      {.help =
+           "Training settings. The defaults of fine-tuning are those of runs with init_from "
+           "and objective.type: classify, regress or tag; with model.dim below 512 their lr is "
+           "1e-4. Their duration is 3 epochs, 5 with fewer than 10,000 examples and 10 with fewer "
+           "than 2,000; files of more than 64 MB are not counted."});
   train.attempt([&] { read_train_section(root, train, config); });
   if (!root.is_documenting()) {
     check_sections({.root = root, .data = data, .objective = objective, .train = train}, config);
