@@ -31,6 +31,7 @@ constexpr double kLeastProbability = 1e-5;
 /// The pairs of the files: items like those of `data.train`, or paths of tables.
 std::vector<data::DataItem> read_pair_items(const std::vector<std::string>& given) {
   std::vector<std::string> items;
+  items.reserve(given.size());
   for (const auto& item : given) {
     items.push_back(item.starts_with('{') ? item : formats::Json({{"path", item}}).dump());
   }
