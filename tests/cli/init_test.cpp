@@ -84,6 +84,10 @@ TEST_F(InitTest, EveryTaskWritesAConfigThatTrains) {
   EXPECT_NE(init({"tag", folder_.write("t.conll", tags)}).find("# Tags: B-PER (20), O (20)"),
             std::string::npos);
   read({"tag", folder_.path("t.conll")});
+  const auto documents = folder_.write(
+      "d.jsonl", "{\"sentences\": [\"a b\", \"c\"], \"labels\": [\"drop\", \"keep\"]}\n");
+  EXPECT_NE(init({"tag", documents}).find(": 1 document, 2 sentences\n"), std::string::npos);
+  EXPECT_TRUE(read({"tag", documents}).model.document.has_value());
   EXPECT_EQ(read({"seq2seq", a, b}).data.train[0].target_files, (Words{b}));
   EXPECT_EQ(read({"seq2seq", a, b, "--evaluate", b, "--evaluate", a}).data.evaluate[0].files,
             (Words{b}));
@@ -105,6 +109,11 @@ TEST_F(InitTest, ClassifiesTextsAndImagesByDirectory) {
 }
 
 TEST_F(InitTest, SaysWhatIsMissing) {
+  const auto lists = folder_.write("lists.jsonl", "{\"texts\": [\"a\"], \"labels\": [\"b\"]}\n");
+  EXPECT_NE(message_of<UserError>([&] {
+              run_init({"tag", lists});
+            }).find("no list words or tokens"),
+            std::string::npos);
   EXPECT_EQ(message_of<UserError>([] {
               run_init({"clasify", "a.csv"});
             }),

@@ -23,7 +23,8 @@ const std::vector<Task>& tasks() {
   static const std::vector<Task> table = {
       {"classify", "classes of texts, text pairs or images", init_classify},
       {"regress", "a number for each text or text pair", init_regress},
-      {"tag", "a label for each word: named entities, parts of speech", init_tag},
+      {"tag", "a label for each word (named entities, parts of speech), or sentence of documents",
+       init_tag},
       {"seq2seq", "a target text for each source text: translation, summaries", init_seq2seq},
       {"mlm", "pretrain an encoder on running text", init_mlm},
       {"causal", "pretrain a decoder (GPT) on running text", init_causal},

@@ -6,6 +6,7 @@
 #include "cli/init/column_choice.h"
 #include "cli/init/draft.h"
 #include "config/yaml.h"
+#include "data/error.h"
 #include "data/rows/tagged_rows.h"
 
 namespace weft::cli {
@@ -22,6 +23,27 @@ std::string describe_files(const std::string& path) {
   }
   return str_cat(path, ": ", files.size(), files.size() == 1 ? " file, " : " files, ",
                  format_bytes(static_cast<double>(bytes)));
+}
+
+/// Sentences of words with tags, or documents of sentences with tags.
+struct TaggedText {
+  data::TaggedRows rows;
+  bool has_documents = false;
+};
+
+/// Throws data::Error if the file has neither.
+TaggedText read_tagged_text(const std::string& path) {
+  const data::DataItem item{.path = path, .files = glob_paths(path)};
+  try {
+    return {.rows = data::read_tagged_rows(item)};
+  } catch (const data::Error&) {
+    try {
+      return {.rows = data::read_tagged_rows(item, data::TaggedUnit::kSentence),
+              .has_documents = true};
+    } catch (const data::Error&) {
+    }
+    throw;
+  }
 }
 
 void init_running_text(const InitRequest& request,
@@ -41,18 +63,21 @@ void init_running_text(const InitRequest& request,
 
 void init_tag(const InitRequest& request, Draft& draft) {
   const auto& path = request.paths.front();
-  const auto rows = data::read_tagged_rows({.path = path, .files = glob_paths(path)});
+  const auto [rows, has_documents] = read_tagged_text(path);
   data::ColumnProfile tags;
   const int64_t words = rows.begin(rows.size());
   for (int64_t word = 0; word < words; ++word) {
     ++tags.values[rows.names()[static_cast<std::size_t>(rows.tag(word))].name];
   }
-  draft.add_fact(
-      str_cat(path, ": ", with_commas(rows.size()), " sentences, ", with_commas(words), " words"));
+  draft.add_fact(str_cat(path, ": ", counted(rows.size(), has_documents ? "document" : "sentence"),
+                         ", ", counted(words, has_documents ? "sentence" : "word")));
   draft.add_fact("Tags: " + describe_classes(tags));
   draft.write_model(
-      "model: {preset: bert-mini}   # trained from scratch; --from MODEL fine-tunes a pretrained "
-      "encoder\n");
+      str_cat("model: {preset: bert-mini", has_documents ? ", document: {type: hibert}" : "",
+              "}   # trained from scratch; --from MODEL fine-tunes a pretrained encoder\n"));
+  if (has_documents && !draft.is_from_scratch()) {
+    draft.write("model: {document: {type: hibert}}   # reads each sentence by itself\n");
+  }
   draft.write_data({{"path", config::yaml_text(path)}},
                    "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during "
                    "training, and for the final test\n");

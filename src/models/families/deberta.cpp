@@ -75,8 +75,8 @@ void read_input_convolution(config::Section& model,
                       {.help = "Activation function of the convolution.", .only_if = kOnly});
   section.reject_unread();
   for (const auto* key : {"groups", "activation"}) {
-    if (own.kernel == 0 && section.has(key)) {
-      section.fail(key, "has no effect without kernel_size");
+    if (own.kernel == 0) {
+      section.reject_unused(key, "has no effect without kernel_size");
     }
   }
   if (own.kernel > 0 && own.kernel % 2 == 0) {
