@@ -118,8 +118,9 @@ struct TruncationCounts {
   void report(train::ProcessGroup& group);
 };
 
-std::string counted(int64_t count, std::string_view what) {
-  return str_cat(with_commas(count), " ", what, count == 1 ? " was" : "s were");
+/// `1 text was`, `2 texts were`
+std::string counted_subject(int64_t count, std::string_view noun) {
+  return counted(count, noun) + (count == 1 ? " was" : " were");
 }
 
 void TruncationCounts::report(train::ProcessGroup& group) {
@@ -129,11 +130,11 @@ void TruncationCounts::report(train::ProcessGroup& group) {
     return;
   }
   if (prompts > 0) {
-    log::warning(str_cat("[generate] ", counted(prompts, "prompt"),
+    log::warning(str_cat("[generate] ", counted_subject(prompts, "prompt"),
                          " truncated to the model's maximum length"));
   }
   if (texts > 0) {
-    log::warning(str_cat("[generate] ", counted(texts, "text"),
+    log::warning(str_cat("[generate] ", counted_subject(texts, "text"),
                          " truncated at the model's maximum length of ", length,
                          " tokens (prompt and generated text together; model.position.length of "
                          "the training run): shorten the prompts or reduce --max-new"));
