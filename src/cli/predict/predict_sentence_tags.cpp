@@ -59,6 +59,7 @@ class SentenceTagPredictor : public RowPredictor {
 
   std::vector<Json> answer(const std::vector<InputRow>& rows) override {
     std::vector<std::vector<std::string>> documents;
+    documents.reserve(rows.size());
     for (const InputRow& row : rows) {
       documents.push_back(read_sentences(row, columns_));
     }
