@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "base/string_util.h"
 #include "config/section.h"
@@ -113,9 +114,9 @@ ShortlistOptions read_shortlist_options(const std::string& text, const std::stri
 
 Shortlist::Shortlist(const ShortlistOptions& options,
                      const data::Tokenizer& tokenizer,
-                     const models::Tokens& required)
+                     models::Tokens required)
     : translations_(static_cast<std::size_t>(tokenizer.size())),
-      always_(required),
+      always_(std::move(required)),
       copies_source_(!tokenizer.has_separate_vocabularies()) {
   auto lines = read_lines(options.file, tokenizer);
   std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {

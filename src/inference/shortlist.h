@@ -31,7 +31,7 @@ class Shortlist {
   /// ones.
   Shortlist(const ShortlistOptions& options,
             const data::Tokenizer& tokenizer,
-            const models::Tokens& required);
+            models::Tokens required);
 
   /// The tokens for a source, ascending: its translations, the first target tokens, all special
   /// tokens, and, where sources and targets have the same vocabulary, the source itself.

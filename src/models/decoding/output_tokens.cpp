@@ -116,6 +116,7 @@ void OutputSelection::reorder(const std::vector<int64_t>& rows) {
     return;
   }
   std::vector<int64_t> row_prompts;
+  row_prompts.reserve(rows.size());
   for (const auto row : rows) {
     row_prompts.push_back(row_prompts_[static_cast<std::size_t>(row)]);
   }
