@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,17 @@ struct ResumeCase {
   bool is_fine_tuned = false;  // from the weights of a run in `base`
   std::string item = {};       // more keys of the items of data: `, language: en`
 };
+
+/// The name without what a test's name may not have.
+inline std::string resume_case_name(const ::testing::TestParamInfo<ResumeCase>& info) {
+  std::string name;
+  for (const char letter : info.param.name) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+      name += letter;
+    }
+  }
+  return name;
+}
 
 inline const std::string kXlmModel =
     "model={type: xlm, dim: 16, layers: 2, attention: {heads: 2}, position: {length: 32}, "

@@ -67,17 +67,10 @@ TEST_P(ResumeTest, HalvesInTwoProcessesEqualTheWholeWhateverTheWorkers) {
   }
 }
 
-std::string name_of(const ::testing::TestParamInfo<ResumeCase>& info) {
-  std::string name;
-  for (const char letter : info.param.name) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
-      name += letter;
-    }
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Rows, ResumeTest, ::testing::ValuesIn(kResumeCases), name_of);
+INSTANTIATE_TEST_SUITE_P(Rows,
+                         ResumeTest,
+                         ::testing::ValuesIn(kResumeCases),
+                         test::resume_case_name);
 
 /// Asks for a stop in the middle of a step: where a part is met for so many times once it is on. A
 /// process that is forked later has it too.
