@@ -27,8 +27,8 @@ def peer_learns(place, case, peer, seed, like):
     folder = place.folder / f"peer-learning-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     told = case.learning
-    process.run([place.environments.python(peer.environment), PEERS / "train.py", *place.peer_options(case, peer, seed), "--tokens", told.tokens, "--rate", told.rate,
-                 "--betas", *told.betas, "--decay", told.decay, "--save", folder], place.environment(case))
+    process.run([place.environments.python(peer.environment), PEERS / peer.program, *place.peer_options(case, peer, seed), "--tokens", told.tokens,
+                 "--rate", told.rate, "--betas", *told.betas, "--decay", told.decay, "--save", folder], place.environment(case))
     for file in like.iterdir():
         if file.is_file() and not (folder / file.name).exists():
             shutil.copy(file, folder)
