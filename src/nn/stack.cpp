@@ -15,7 +15,6 @@
 #include "nn/activation_hook.h"
 #include "nn/attention/attention_parts.h"
 #include "nn/attention/memory/slot_memory.h"
-#include "nn/attention/tree/span_nodes.h"
 #include "nn/block_hook.h"
 #include "nn/layer_run.h"
 
@@ -90,8 +89,8 @@ StackImpl::StackImpl(const StackOptions& options)
     shifts_.push_back(static_cast<int64_t>(layer) - first);
   }
   has_one_width_ = made.has_one_width;
-  has_span_nodes_ = use_span_nodes(blocks_);
-  if (has_span_nodes_ && options.halting) {
+  span_nodes_ = span_nodes_of(blocks_);
+  if (has_span_nodes() && options.halting) {
     throw config::Error("model.halting: is not possible with attention of type binary_tree");
   }
   if (!has_one_width_ && (options.halting || options.step_embedding || options.mix)) {
@@ -103,9 +102,9 @@ StackImpl::StackImpl(const StackOptions& options)
   }
   memory_ = slot_memory_of(blocks_);
   if (memory_ != nullptr) {
-    if (options.mix || has_span_nodes_ || shortens_sequences_) {
+    if (options.mix || has_span_nodes() || shortens_sequences_) {
       throw config::Error(str_cat(options.mix ? "model.mix: is"
-                                  : has_span_nodes_
+                                  : has_span_nodes()
                                       ? "model.attention: binary_tree is"
                                       : "model.block: sub-layers that shorten texts are",
                                   " not possible with sub-layers that read memory slots"));
@@ -127,7 +126,7 @@ StackImpl::StackImpl(const StackOptions& options)
     const auto* const other = options.halting       ? "halting"
                               : reversible_         ? "reversible layers"
                               : memory_ != nullptr  ? "sub-layers that read memory slots"
-                              : has_span_nodes_     ? "attention of type binary_tree"
+                              : has_span_nodes()    ? "attention of type binary_tree"
                               : shortens_sequences_ ? "sub-layers that shorten texts"
                               : !has_one_width_     ? "layers of different widths"
                                                     : nullptr;
@@ -309,10 +308,10 @@ at::Tensor StackImpl::forward(const at::Tensor& x, const ForwardContext& context
         },
         x, context);
   }
-  if (!has_span_nodes_) {
+  if (!has_span_nodes()) {
     return forward_rows(x, context);
   }
-  const auto nodes = add_span_nodes(*blocks_.front(), x, context);
+  const auto nodes = add_span_nodes(span_nodes_, x, context);
   return forward_rows(nodes.rows, nodes.context).index_select(0, nodes.tokens);
 }
 
@@ -329,7 +328,7 @@ at::Tensor StackImpl::forward_rows(const at::Tensor& x, const ForwardContext& gi
 at::Tensor StackImpl::forward_selected(const at::Tensor& x,
                                        const ForwardContext& given,
                                        const RowSelection& selection) {
-  if (blocks_.empty() || halting_ || has_span_nodes_ || memory_ != nullptr ||
+  if (blocks_.empty() || halting_ || has_span_nodes() || memory_ != nullptr ||
       selection.index.size(0) == 0) {
     return selection.select(forward(x, given));
   }

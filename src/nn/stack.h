@@ -8,6 +8,7 @@
 
 #include <torch/nn/module.h>
 
+#include "nn/attention/tree/span_nodes.h"
 #include "nn/block.h"
 #include "nn/convolution/input_convolution.h"
 #include "nn/depth/drop_path.h"
@@ -76,7 +77,7 @@ class StackImpl : public torch::nn::Module {
   bool has_one_width() const { return has_one_width_; }
   /// Whether the rows between the layers are more than the tokens, so that only forward() and
   /// forward_selected() can be called.
-  bool has_span_nodes() const { return has_span_nodes_; }
+  bool has_span_nodes() const { return span_nodes_ != SpanNodes::kNone; }
   /// Whether the stack reads segments one after another and writes a memory behind each, so that
   /// only forward() and forward_selected() can be called.
   bool has_memory() const { return memory_ != nullptr; }
@@ -129,7 +130,7 @@ class StackImpl : public torch::nn::Module {
   std::optional<StreamMerge> reversible_;
   bool has_encoder_mix_;
   bool has_one_width_ = true;
-  bool has_span_nodes_ = false;  // between the layers (nn/attention/tree/span_nodes.h)
+  SpanNodes span_nodes_ = SpanNodes::kNone;  // between the layers
   bool shortens_sequences_ = false;
   std::vector<std::shared_ptr<PositionBias>> biases_;
   std::shared_ptr<DistanceEmbedding> distances_;  // null: none

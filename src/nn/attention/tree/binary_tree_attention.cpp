@@ -1,3 +1,5 @@
+#include <optional>
+
 #include <ATen/ATen.h>
 
 #include "kernels/to_device.h"
@@ -19,14 +21,23 @@ struct BinaryTreeOptions {
   bool is_relative = true;
 };
 
-/// The edges of a node among all nodes of a sequence.
-std::vector<BinaryTree::Edge> tree_edges(int64_t node,
-                                         int64_t nodes,
-                                         int64_t neighbours,
-                                         bool is_causal) {
-  return is_causal ? CausalBinaryTree::edges(node, neighbours)
-                   : BinaryTree::of_nodes(nodes).edges(node, neighbours);
-}
+/// The edges of nodes among all nodes of a sequence.
+class TreeEdges {
+ public:
+  TreeEdges(int64_t nodes, int64_t neighbours, bool is_causal) : neighbours_(neighbours) {
+    if (!is_causal) {
+      tree_ = BinaryTree::of_nodes(nodes);
+    }
+  }
+
+  std::vector<BinaryTree::Edge> of(int64_t node) const {
+    return tree_ ? tree_->edges(node, neighbours_) : CausalBinaryTree::edges(node, neighbours_);
+  }
+
+ private:
+  int64_t neighbours_;
+  std::optional<BinaryTree> tree_;  // nullopt: CausalBinaryTree
+};
 
 class TreePattern : public SparsePattern {
  public:
@@ -37,7 +48,7 @@ class TreePattern : public SparsePattern {
                 int64_t /*head*/,
                 int64_t position,
                 std::vector<KeyRange>& keys) const override {
-    for (const auto& edge : tree_edges(position, span.keys, neighbours_, is_causal_)) {
+    for (const auto& edge : TreeEdges(span.keys, neighbours_, is_causal_).of(position)) {
       keys.push_back({edge.node, edge.node + 1});
     }
   }
@@ -69,10 +80,11 @@ class TreeEdgeScores : public ScoreModifier {
 
   /// (L, S); 0 where there is no edge.
   at::Tensor kinds_of(const AttentionSpan& span) const {
+    const TreeEdges edges(span.keys, own_.neighbours, is_causal_);
     auto kinds = at::zeros({span.queries, span.keys}, at::kLong);
     auto* row = kinds.data_ptr<int64_t>();
     for (int64_t i = 0; i < span.queries; ++i, row += span.keys) {
-      for (const auto& edge : tree_edges(span.offset + i, span.keys, own_.neighbours, is_causal_)) {
+      for (const auto& edge : edges.of(span.offset + i)) {
         row[edge.node] = std::min(edge.level, own_.clip) * kinds_of_level() + edge.ordinal;
       }
     }

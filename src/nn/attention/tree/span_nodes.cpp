@@ -21,16 +21,13 @@ bool is_for_spans(const torch::nn::Module& module) {
   return dynamic_cast<const UsesSpanNodes*>(&module) != nullptr;
 }
 
-bool has_causal_spans(const Block& block) {
-  return std::ranges::any_of(block.modules(/*include_self=*/false), [](const auto& module) {
-    const auto* const spans = dynamic_cast<const UsesSpanNodes*>(module.get());
-    return spans != nullptr && spans->is_causal();
-  });
-}
-
-bool uses_spans(const std::shared_ptr<Block>& block) {
-  return std::ranges::any_of(block->modules(/*include_self=*/false),
-                             [](const auto& module) { return is_for_spans(*module); });
+SpanNodes nodes_of(const std::shared_ptr<Block>& block) {
+  for (const auto& module : block->modules(/*include_self=*/false)) {
+    if (const auto* const spans = dynamic_cast<const UsesSpanNodes*>(module.get())) {
+      return spans->is_causal() ? SpanNodes::kCausalTree : SpanNodes::kTree;
+    }
+  }
+  return SpanNodes::kNone;
 }
 
 /// Whether another sub-layer does.
@@ -101,10 +98,17 @@ SpanRows add_causal_nodes(const at::Tensor& x, const ForwardContext& context) {
 
 }  // namespace
 
-bool use_span_nodes(const std::vector<std::shared_ptr<Block>>& blocks) {
-  const auto count = std::ranges::count_if(blocks, uses_spans);
+SpanNodes span_nodes_of(const std::vector<std::shared_ptr<Block>>& blocks) {
+  auto nodes = SpanNodes::kNone;
+  int64_t count = 0;
+  for (const auto& block : blocks) {
+    if (const auto own = nodes_of(block); own != SpanNodes::kNone) {
+      nodes = own;
+      ++count;
+    }
+  }
   if (count == 0) {
-    return false;
+    return nodes;
   }
   if (count < std::ssize(blocks)) {
     throw config::Error("model.attention: binary_tree must be the type of all layers");
@@ -114,12 +118,13 @@ bool use_span_nodes(const std::vector<std::shared_ptr<Block>>& blocks) {
         "model.attention: binary_tree adds spans to the tokens, which other sub-layers that mix "
         "tokens (recurrent, convolution, experts with a loss) would read as tokens");
   }
-  return true;
+  return nodes;
 }
 
-SpanRows add_span_nodes(const Block& block, const at::Tensor& x, const ForwardContext& context) {
+SpanRows add_span_nodes(SpanNodes nodes, const at::Tensor& x, const ForwardContext& context) {
   TORCH_CHECK(context.earlier_lengths.has_value(), "spans need the lengths of all sequences");
-  return has_causal_spans(block) ? add_causal_nodes(x, context) : add_tree_nodes(x, context);
+  return nodes == SpanNodes::kCausalTree ? add_causal_nodes(x, context)
+                                         : add_tree_nodes(x, context);
 }
 
 }  // namespace weft::nn

@@ -20,9 +20,12 @@ class UsesSpanNodes {
   virtual bool is_causal() const = 0;
 };
 
-/// Whether the blocks have such sub-layers. Throws config::Error if only some have, or if others
-/// mix the rows as if they were tokens.
-bool use_span_nodes(const std::vector<std::shared_ptr<Block>>& blocks);
+/// The nodes between the blocks of a stack.
+enum class SpanNodes { kNone, kTree, kCausalTree };
+
+/// Those that the sub-layers of the blocks read. Throws config::Error if only some blocks have such
+/// sub-layers, or if others mix the rows as if they were tokens.
+SpanNodes span_nodes_of(const std::vector<std::shared_ptr<Block>>& blocks);
 
 /// The rows of all nodes, and the context of these rows.
 struct SpanRows {
@@ -30,8 +33,8 @@ struct SpanRows {
   at::Tensor tokens = {};  // (N) int64, the rows that are tokens
   ForwardContext context = {};
 };
-/// `block`: one of those that use them. In generation the context has a state of these rows, with
-/// which a pass adds those that its tokens complete.
-SpanRows add_span_nodes(const Block& block, const at::Tensor& x, const ForwardContext& context);
+/// `nodes`: not kNone. In generation the context has a state of these rows, with which a pass adds
+/// those that its tokens complete.
+SpanRows add_span_nodes(SpanNodes nodes, const at::Tensor& x, const ForwardContext& context);
 
 }  // namespace weft::nn
