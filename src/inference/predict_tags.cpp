@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
-#include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
-
-#include "batching/device_batch.h"
-#include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "data/text/text_words.h"
+#include "inference/tag_examples.h"
 
 namespace weft::inference {
 
@@ -79,64 +76,35 @@ class Chunker {
   int64_t max_tokens_;
 };
 
-/// Runs the model on one batch of chunks.
-void predict_batch(models::Model& model,
-                   const std::vector<Chunk>& chunks,
-                   const data::Batch& batch,
-                   const TagPredictOptions& options,
-                   std::vector<TagPrediction>& results) {
-  auto device_batch = batching::to_device(batch, model.device());
-  nn::AttentionRecorder recorder(options.attention_layers);
-  device_batch.context.attention_recorder = &recorder;
-  const auto logits =
-      batching::tag_logits(model, device_batch.input, batch, device_batch.context);  // (M, C)
-  const auto [probabilities, tags] = logits.to(at::kDouble).softmax(1).max(1);
-  const auto host_probabilities = probabilities.cpu().contiguous();
-  const auto host_tags = tags.cpu().contiguous();
-  auto maps = attention_maps(recorder, batch);
-  int64_t row = 0;
-  for (std::size_t i = 0; i < batch.items.size(); ++i) {
-    const auto& chunk = chunks[static_cast<std::size_t>(batch.items[i])];
-    auto& result = results[chunk.sentence];
-    for (const std::size_t word : chunk.words) {
-      result.words[word] = {.tag = host_tags.const_data_ptr<int64_t>()[row],
-                            .score = host_probabilities.const_data_ptr<double>()[row]};
-      ++row;
-    }
-    if (!options.attention_layers.empty()) {
-      result.attention.push_back(std::move(maps[i]));
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<TagPrediction> predict_tags(models::Model& model,
                                         const data::Tokenizer& tokenizer,
                                         const std::vector<std::vector<std::string>>& sentences,
                                         const TagPredictOptions& options) {
-  const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
   const Chunker chunker(model.options(), tokenizer, options.language);
   std::vector<Chunk> chunks;
+  std::vector<data::Example> examples;
   std::vector<TagPrediction> results(sentences.size());
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     results[i].words.resize(sentences[i].size());
     auto more = chunker(i, sentences[i]);
     results[i].was_split = more.size() > 1;
-    std::move(more.begin(), more.end(), std::back_inserter(chunks));
-  }
-  data::Batch batch;
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const auto size = static_cast<int64_t>(chunks[i].example.ids.size());
-    if (batch.sequences() > 0 && batch.tokens() + size > options.batch_tokens) {
-      predict_batch(model, chunks, batch, options, results);
-      batch = {};
+    for (auto& chunk : more) {
+      examples.push_back(std::move(chunk.example));
+      chunks.push_back(std::move(chunk));
     }
-    batch.add(static_cast<int64_t>(i), chunks[i].example);
   }
-  if (batch.sequences() > 0) {
-    predict_batch(model, chunks, batch, options, results);
+  auto tagged = tag_examples(model, examples, options);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    auto& result = results[chunks[i].sentence];
+    for (std::size_t k = 0; k < chunks[i].words.size(); ++k) {
+      result.words[chunks[i].words[k]] = tagged[i].tags[k];
+    }
+    if (tagged[i].attention) {
+      result.attention.push_back(std::move(*tagged[i].attention));
+    }
   }
   return results;
 }

@@ -3,6 +3,7 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/datasets/tagged_dataset.h"
 #include "data/rows/tagged_rows.h"
 #include "kernels/cross_entropy.h"
@@ -113,12 +114,8 @@ class TagObjective : public Objective {
       add_sample_targets(example, 1, models::head_outputs(model));
       return example;
     }
-    int64_t end = 0;
-    for (const auto sentence : example.sentence_lengths) {
-      end += sentence;
-      example.target_positions.push_back(end - 1);
-      example.targets.push_back(0);
-    }
+    data::add_sentence_targets(std::move(example.sentence_lengths), example);
+    example.targets.assign(example.target_positions.size(), 0);
     return example;
   }
   std::string metric_for_best_model() const override { return "eval_f1"; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/string_util.h"
 #include "data/error.h"
@@ -40,62 +41,56 @@ SentenceEncoder::SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimit
   }
 }
 
-SentenceEncoder::Tokens SentenceEncoder::tokens_of(std::string_view sentence, int64_t left) const {
-  Tokens own;
-  tokenizer_.encode(sentence, own.ids);
-  std::erase(own.ids, static_cast<int32_t>(template_.after().back()));  // written in the text
-  const auto kept = std::min(std::ssize(own.ids), std::min(limits_.sentence_length, left) -
-                                                      template_.num_special_tokens());
-  own.is_shortened = kept < std::ssize(own.ids);
-  own.ids.resize(static_cast<std::size_t>(kept));
-  return own;
+void SentenceEncoder::add(std::string_view sentence,
+                          bool keeps_empty,
+                          SentenceIds& document) const {
+  const auto special = template_.num_special_tokens();
+  const auto left = limits_.length - std::ssize(document.ids);
+  if (std::ssize(document.lengths) == limits_.sentences || left <= special) {
+    document.is_shortened = true;
+    return;
+  }
+  std::vector<int32_t> own;
+  tokenizer_.encode(sentence, own);
+  std::erase(own, static_cast<int32_t>(template_.after().back()));  // written in the text
+  if (own.empty() && !keeps_empty) {
+    return;
+  }
+  const auto kept = std::min(std::ssize(own), std::min(limits_.sentence_length, left) - special);
+  document.is_shortened = document.is_shortened || kept < std::ssize(own);
+  auto& ids = document.ids;
+  ids.insert(ids.end(), template_.before().begin(), template_.before().end());
+  ids.insert(ids.end(), own.begin(), own.begin() + kept);
+  ids.insert(ids.end(), template_.after().begin(), template_.after().end());
+  document.lengths.push_back(kept + special);
 }
 
-SentenceEncoder::Document SentenceEncoder::encode(
-    const std::vector<std::string_view>& sentences) const {
-  const auto special = template_.num_special_tokens();
-  Document document;
+SentenceIds SentenceEncoder::encode(const std::vector<std::string_view>& sentences) const {
+  SentenceIds document;
   for (const auto sentence : sentences) {
-    const auto left = limits_.length - std::ssize(document.ids);
-    if (std::ssize(document.lengths) == limits_.sentences || left <= special) {
-      document.is_shortened = true;
-      break;
-    }
-    const auto own = tokens_of(sentence, left);
-    document.is_shortened = document.is_shortened || own.is_shortened;
-    auto& ids = document.ids;
-    ids.insert(ids.end(), template_.before().begin(), template_.before().end());
-    ids.insert(ids.end(), own.ids.begin(), own.ids.end());
-    ids.insert(ids.end(), template_.after().begin(), template_.after().end());
-    document.lengths.push_back(std::ssize(own.ids) + special);
+    add(sentence, /*keeps_empty=*/true, document);
   }
   return document;
 }
 
 bool SentenceEncoder::encode(std::string_view text, std::vector<int32_t>& ids) const {
-  const auto special = template_.num_special_tokens();
-  bool is_shortened = false;
-  int64_t sentences = 0;
-  int64_t left = limits_.length;  // tokens, of the special ones too
-  visit_text_sentences(text, [&](std::string_view sentence) {
-    if (sentences == limits_.sentences || left <= special) {
-      is_shortened = true;
-      return;
-    }
-    const auto own = tokens_of(sentence, left);
-    if (own.ids.empty()) {
-      return;
-    }
-    is_shortened = is_shortened || own.is_shortened;
-    if (sentences > 0) {
-      ids.insert(ids.end(), template_.after().begin(), template_.after().end());
-      ids.insert(ids.end(), template_.before().begin(), template_.before().end());
-    }
-    ids.insert(ids.end(), own.ids.begin(), own.ids.end());
-    left -= std::ssize(own.ids) + special;
-    ++sentences;
-  });
-  return is_shortened;
+  SentenceIds document;
+  visit_text_sentences(
+      text, [&](std::string_view sentence) { add(sentence, /*keeps_empty=*/false, document); });
+  if (!document.lengths.empty()) {
+    ids.insert(ids.end(), document.ids.begin() + std::ssize(template_.before()),
+               document.ids.end() - std::ssize(template_.after()));
+  }
+  return document.is_shortened;
+}
+
+void add_sentence_targets(std::vector<int64_t> lengths, Example& example) {
+  int64_t end = 0;
+  for (const auto length : lengths) {
+    end += length;
+    example.target_positions.push_back(end - 1);
+  }
+  example.sentence_lengths = std::move(lengths);
 }
 
 std::vector<std::string> sentences_of(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "data/tokenizer.h"
 
@@ -17,17 +18,17 @@ struct SentenceLimits {
   int64_t length = 1500;         // maximum tokens of a text, all special tokens included
 };
 
+/// A document, tokenised sentence by sentence.
+struct SentenceIds {
+  std::vector<int32_t> ids = {};      // with all special tokens
+  std::vector<int64_t> lengths = {};  // tokens of the sentences, of which the first ones are kept
+  bool is_shortened = false;          // whether something was left out
+};
+
 /// Tokenises texts whose sentences each have the special tokens of the tokenizer's template. A
 /// sentence ends as in visit_sentences with SentenceBoundary::kPunctuation, so also with its line.
 class SentenceEncoder {
  public:
-  /// A text whose sentences are given.
-  struct Document {
-    std::vector<int32_t> ids = {};      // with all special tokens
-    std::vector<int64_t> lengths = {};  // tokens of the sentences, of which the first ones are kept
-    bool is_shortened = false;          // whether something was left out
-  };
-
   /// Throws Error if the template adds no token behind a text, or leaves no space for text.
   SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimits& limits);
 
@@ -38,16 +39,11 @@ class SentenceEncoder {
 
   /// The same for given sentences, which are not divided further; those without tokens have the
   /// special ones.
-  Document encode(const std::vector<std::string_view>& sentences) const;
+  SentenceIds encode(const std::vector<std::string_view>& sentences) const;
 
  private:
-  struct Tokens {
-    std::vector<int32_t> ids;
-    bool is_shortened = false;
-  };
-
-  /// Tokens of one sentence without special ones. `left`: how many the text may still have.
-  Tokens tokens_of(std::string_view sentence, int64_t left) const;
+  /// Adds as much of a sentence as the limits allow. `keeps_empty`: also one without tokens.
+  void add(std::string_view sentence, bool keeps_empty, SentenceIds& document) const;
 
   const Tokenizer& tokenizer_;
   SentenceLimits limits_;
@@ -56,6 +52,9 @@ class SentenceEncoder {
 
 /// The sentences of a text, as SentenceEncoder divides it.
 std::vector<std::string> sentences_of(std::string_view text);
+
+/// Sets the lengths of the sentences, and their last tokens as the positions of its targets.
+void add_sentence_targets(std::vector<int64_t> lengths, Example& example);
 
 /// Tokens of each sentence of a whole sequence: one ends behind each last token of the template.
 std::vector<int64_t> sentence_lengths(const std::vector<int64_t>& ids,

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/string_util.h"
+#include "data/datasets/sentence_encoder.h"
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/labels.h"
@@ -160,14 +161,10 @@ class SentenceDataset : public TaggedDataset {
   static void add_sentences(const TaggedPart& part,
                             const TaggedSequence& sequence,
                             Example& result) {
-    int64_t end = 0;
-    for (int64_t i = 0; i < sequence.words; ++i) {
-      const auto sentence = static_cast<std::size_t>(sequence.first_word + i);
-      end += part.counts[sentence];
-      result.sentence_lengths.push_back(part.counts[sentence]);
-      result.target_positions.push_back(end - 1);
-      result.targets.push_back(part.tags[sentence]);
-    }
+    const auto lengths = part.counts.begin() + sequence.first_word;
+    add_sentence_targets({lengths, lengths + sequence.words}, result);
+    const auto tags = part.tags.begin() + sequence.first_word;
+    result.targets.assign(tags, tags + sequence.words);
   }
 
   void prepare_parts(const std::vector<DataItem>& items, const Tokenizer& tokenizer);

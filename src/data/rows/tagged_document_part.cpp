@@ -11,9 +11,8 @@ namespace {
 constexpr int64_t kTaggedDocumentsPerBlock = 32;
 
 /// Tokenises on all cores.
-std::vector<SentenceEncoder::Document> encode_documents(const TaggedRows& rows,
-                                                        const SentenceEncoder& encoder) {
-  std::vector<SentenceEncoder::Document> documents(static_cast<std::size_t>(rows.size()));
+std::vector<SentenceIds> encode_documents(const TaggedRows& rows, const SentenceEncoder& encoder) {
+  std::vector<SentenceIds> documents(static_cast<std::size_t>(rows.size()));
   parallel_for(rows.size(), kTaggedDocumentsPerBlock, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       std::vector<std::string_view> sentences;

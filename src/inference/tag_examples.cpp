@@ -1,0 +1,68 @@
+#include "inference/tag_examples.h"
+
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include "batching/device_batch.h"
+#include "batching/hidden_states.h"
+
+namespace weft::inference {
+
+namespace {
+
+void tag_batch(models::Model& model,
+               const data::Batch& batch,
+               const TagPredictOptions& options,
+               std::vector<TaggedExample>& results) {
+  auto device_batch = batching::to_device(batch, model.device());
+  nn::AttentionRecorder recorder(options.attention_layers);
+  device_batch.context.attention_recorder = &recorder;
+  const auto logits =
+      batching::tag_logits(model, device_batch.input, batch, device_batch.context);  // (M, C)
+  const auto [probabilities, tags] = logits.to(at::kDouble).softmax(1).max(1);
+  const auto host_probabilities = probabilities.cpu().contiguous();
+  const auto host_tags = tags.cpu().contiguous();
+  auto maps = attention_maps(recorder, batch);
+  int64_t row = 0;
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    auto& result = results[static_cast<std::size_t>(batch.items[i])];
+    for (auto& tag : result.tags) {
+      tag = {.tag = host_tags.const_data_ptr<int64_t>()[row],
+             .score = host_probabilities.const_data_ptr<double>()[row]};
+      ++row;
+    }
+    if (!options.attention_layers.empty()) {
+      result.attention = std::move(maps[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TaggedExample> tag_examples(models::Model& model,
+                                        const std::vector<data::Example>& examples,
+                                        const TagPredictOptions& options) {
+  const at::NoGradGuard guard;
+  std::vector<TaggedExample> results(examples.size());
+  data::Batch batch;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const auto size = std::ssize(examples[i].ids);
+    if (size == 0) {
+      continue;
+    }
+    if (batch.sequences() > 0 && batch.tokens() + size > options.batch_tokens) {
+      tag_batch(model, batch, options, results);
+      batch = {};
+    }
+    results[i].tags.resize(examples[i].target_positions.size());
+    batch.add(static_cast<int64_t>(i), examples[i]);
+  }
+  if (batch.sequences() > 0) {
+    tag_batch(model, batch, options, results);
+  }
+  return results;
+}
+
+}  // namespace weft::inference
