@@ -40,6 +40,11 @@ void Labels::throw_unknown(std::string_view name, const std::string& location) c
                       abbreviated(names_), hint));
 }
 
+std::string label_name(const std::vector<std::string>& names, int64_t id) {
+  const auto index = static_cast<std::size_t>(id);
+  return index < names.size() ? names[index] : str_cat("LABEL_", id);
+}
+
 std::vector<std::string> sorted_labels(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());

@@ -27,6 +27,9 @@ class Labels {
   std::map<std::string, int64_t, std::less<>> ids_;
 };
 
+/// The name of a class; `LABEL_3` if there are fewer names.
+std::string label_name(const std::vector<std::string>& names, int64_t id);
+
 /// Returns the distinct names: sorted by value if all are numbers, else by bytes.
 std::vector<std::string> sorted_labels(std::vector<std::string> names);
 

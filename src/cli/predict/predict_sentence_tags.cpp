@@ -4,6 +4,7 @@
 #include "base/string_util.h"
 #include "cli/predict/predict.h"
 #include "data/datasets/sentence_encoder.h"
+#include "data/labels.h"
 #include "formats/json.h"
 #include "inference/predict_tags.h"
 
@@ -70,7 +71,8 @@ class SentenceTagPredictor : public RowPredictor {
       Json line = {{"sentences", documents[i]}, {"tags", Json::array()}, {"scores", Json::array()}};
       for (const auto& sentence : found[i].sentences) {
         const bool is_read = sentence.tag >= 0;
-        line["tags"].push_back(is_read ? Json(name_of(sentence.tag)) : Json());
+        line["tags"].push_back(
+            is_read ? Json(data::label_name(model_.options().labels, sentence.tag)) : Json());
         line["scores"].push_back(is_read ? Json(sentence.score) : Json());
       }
       lines.push_back(std::move(line));
@@ -90,12 +92,6 @@ class SentenceTagPredictor : public RowPredictor {
   }
 
  private:
-  std::string name_of(int64_t tag) const {
-    const auto& labels = model_.options().labels;
-    const auto id = static_cast<std::size_t>(tag);
-    return id < labels.size() ? labels[id] : str_cat("LABEL_", id);
-  }
-
   models::Model& model_;
   const data::Tokenizer& tokenizer_;
   inference::TagPredictOptions options_;

@@ -9,6 +9,7 @@
 #include "base/string_util.h"
 #include "base/utf8.h"
 #include "cli/predict/predict.h"
+#include "data/labels.h"
 #include "data/text/text_words.h"
 #include "formats/json.h"
 
@@ -111,7 +112,7 @@ class TagPredictor : public RowPredictor {
                const inference::TagPrediction& found) const {
     Json line = {{"words", words}, {"tags", Json::array()}, {"scores", Json::array()}};
     for (const auto& word : found.words) {
-      line["tags"].push_back(word.tag < 0 ? nothing_ : Json(name_of(word.tag)));
+      line["tags"].push_back(word.tag < 0 ? nothing_ : Json(data::label_name(labels_, word.tag)));
       line["scores"].push_back(word.tag < 0 ? Json() : Json(word.score));
     }
     if (scheme_.marks_entities()) {
@@ -144,11 +145,6 @@ class TagPredictor : public RowPredictor {
       add_attention(window, map, tokenizer_);
       line["stretches"].push_back(std::move(window));
     }
-  }
-
-  std::string name_of(int64_t tag) const {
-    const auto id = static_cast<std::size_t>(tag);
-    return id < labels_.size() ? labels_[id] : str_cat("LABEL_", id);
   }
 
   models::Model& model_;

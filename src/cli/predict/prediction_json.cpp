@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/predict/predict.h"
+#include "data/labels.h"
 
 namespace weft::cli {
 
@@ -9,14 +10,10 @@ namespace {
 
 using formats::Json;
 
-std::string name_of(const std::vector<std::string>& labels, std::size_t index) {
-  return index < labels.size() ? labels[index] : str_cat("LABEL_", index);
-}
-
 Json named(const std::vector<double>& numbers, const std::vector<std::string>& labels) {
   Json json = Json::object();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    json[name_of(labels, i)] = numbers[i];
+    json[data::label_name(labels, static_cast<int64_t>(i))] = numbers[i];
   }
   return json;
 }
@@ -27,7 +24,7 @@ Json several(const std::vector<double>& scores,
   Json line = {{"labels", Json::array()}};
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] >= decision.threshold.value_or(0.5)) {
-      line["labels"].push_back(name_of(labels, i));
+      line["labels"].push_back(data::label_name(labels, static_cast<int64_t>(i)));
     }
   }
   line["scores"] = named(scores, labels);
@@ -88,7 +85,7 @@ Json prediction_json(const inference::Prediction& prediction,
     line = several(prediction.scores, labels, decision);
   } else {
     const auto best = static_cast<std::size_t>(decision.predicted_class(prediction.scores, labels));
-    line["label"] = name_of(labels, best);
+    line["label"] = data::label_name(labels, static_cast<int64_t>(best));
     line["score"] = prediction.scores[best];
     line["scores"] = named(prediction.scores, labels);
   }

@@ -5,9 +5,9 @@
 
 #include <ATen/Functions.h>
 
-#include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
+#include "data/labels.h"
 #include "metrics/confusion_counts.h"
 #include "models/model.h"
 
@@ -142,8 +142,7 @@ std::optional<std::vector<ExampleResult>> TagEvaluation::hardest_examples(int64_
   const auto names = [&](const std::vector<int64_t>& tags) {
     Json list = Json::array();
     for (const int64_t tag : tags) {
-      const auto id = static_cast<std::size_t>(tag);
-      list.push_back(id < labels().size() ? labels()[id] : str_cat("LABEL_", id));
+      list.push_back(data::label_name(labels(), tag));
     }
     return list;
   };
