@@ -231,34 +231,28 @@ void preview(const Arguments& arguments) {
   }
 }
 
-// These have options of their own, so run_data calls them if they are the first word.
-void split_files(const Arguments& arguments) {
-  arguments.fail("split: name it before the options, as in weft data split FILE --test 0.1 ...");
-}
-void make_shortlist(const Arguments& arguments) {
-  arguments.fail(
-      "shortlist: name it before the options, as in weft data shortlist MODEL --data FILE");
-}
-
 struct DataAction {
   std::string name;
-  void (*run)(const Arguments& arguments);
+  void (*run)(const Arguments& arguments) = nullptr;
+  /// Of an action with options of its own, in place of `run`: gets what follows its name.
+  int (*run_alone)(const std::vector<std::string>& arguments) = nullptr;
+  std::string usage = {};  // for errors
 };
 
-const std::vector<DataAction> kDataActions = {{"build", build},
-                                              {"inspect", inspect},
-                                              {"preview", preview},
-                                              {"split", split_files},
-                                              {"shortlist", make_shortlist}};
+const std::vector<DataAction> kDataActions = {
+    {.name = "build", .run = build},
+    {.name = "inspect", .run = inspect},
+    {.name = "preview", .run = preview},
+    {.name = "split", .run_alone = run_data_split, .usage = "FILE --test 0.1 ..."},
+    {.name = "shortlist", .run_alone = run_data_shortlist, .usage = "MODEL --data FILE"}};
 
 }  // namespace
 
 int run_data(std::vector<std::string> raw) {
-  if (!raw.empty() && raw.front() == "split") {
-    return run_data_split({raw.begin() + 1, raw.end()});
-  }
-  if (!raw.empty() && raw.front() == "shortlist") {
-    return run_data_shortlist({raw.begin() + 1, raw.end()});
+  for (const auto& action : kDataActions) {
+    if (action.run_alone != nullptr && !raw.empty() && raw.front() == action.name) {
+      return action.run_alone({raw.begin() + 1, raw.end()});
+    }
   }
   Arguments arguments(
       {.usage = "weft data build|inspect|preview CONFIG [options]",
@@ -285,7 +279,13 @@ int run_data(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
-  find_entry(kDataActions, arguments.positional()[0], "weft data: unknown action").run(arguments);
+  const auto& action =
+      find_entry(kDataActions, arguments.positional()[0], "weft data: unknown action");
+  if (action.run_alone != nullptr) {
+    arguments.fail(str_cat(action.name, ": name it before the options, as in weft data ",
+                           action.name, " ", action.usage));
+  }
+  action.run(arguments);
   return 0;
 }
 
