@@ -80,6 +80,16 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+void split_fields(std::string_view line, std::vector<std::string_view>& fields) {
+  constexpr std::string_view kBlanks = " \t";
+  fields.clear();
+  for (auto begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;) {
+    const auto end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kBlanks, end);
+  }
+}
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n\v\f";
   const auto first = text.find_first_not_of(kBlank);

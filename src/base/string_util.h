@@ -25,6 +25,8 @@ std::string join_alternatives(std::vector<std::string> words);
 
 /// Splits at each `separator`; an empty text gives one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
+/// Replaces `fields` by those of a line that are separated by spaces and tabs.
+void split_fields(std::string_view line, std::vector<std::string_view>& fields);
 
 /// Removes ASCII white space at both ends.
 std::string_view trim(std::string_view text);

@@ -25,18 +25,6 @@ struct ShortlistLine {
   double probability;
 };
 
-std::vector<std::string_view> fields_of(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t";
-  std::vector<std::string_view> fields;
-  for (auto begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
-       begin = line.find_first_not_of(kBlanks, begin)) {
-    const auto end = std::min(line.find_first_of(kBlanks, begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end;
-  }
-  return fields;
-}
-
 int64_t piece_id(const formats::LineReader& lines,
                  std::string_view side,
                  std::string_view piece,
@@ -54,7 +42,8 @@ int64_t piece_id(const formats::LineReader& lines,
 std::optional<ShortlistLine> parse_line(const formats::LineReader& lines,
                                         std::string_view line,
                                         const data::Tokenizer& tokenizer) {
-  const auto fields = fields_of(line);
+  std::vector<std::string_view> fields;
+  split_fields(line, fields);
   const auto probability = fields.size() == 3 ? data::parse_number(fields[2]) : std::nullopt;
   if (!probability || !(*probability >= 0 && *probability <= 1)) {
     throw formats::Error(str_cat(lines.location(), ": ", quoted_text(line),

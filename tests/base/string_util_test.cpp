@@ -23,6 +23,14 @@ TEST(Text, JoinsAndSplits) {
   EXPECT_EQ(split("a,", ','), (std::vector<std::string_view>{"a", ""}));
 }
 
+TEST(Text, SplitsFieldsBetweenBlanks) {
+  std::vector<std::string_view> fields = {"old"};
+  split_fields(" a\t b c \t", fields);
+  EXPECT_EQ(fields, (std::vector<std::string_view>{"a", "b", "c"}));
+  split_fields(" \t", fields);
+  EXPECT_TRUE(fields.empty());
+}
+
 TEST(Text, TrimsBothEndsOnly) {
   EXPECT_EQ(trim(" \t a b\r\n"), "a b");
   EXPECT_EQ(trim(" \n"), "");

@@ -116,22 +116,11 @@ class ArpaReader {
     return value;
   }
 
-  /// The fields of the line, separated by white space.
-  void split() {
-    fields_.clear();
-    for (std::size_t begin = 0; begin < line_.size();) {
-      begin = line_.find_first_not_of(" \t", begin);
-      const auto end = std::min(line_.find_first_of(" \t", begin), line_.size());
-      fields_.push_back(line_.substr(begin, end - begin));
-      begin = end;
-    }
-  }
-
   ArpaOrder read_order(std::size_t k) {
     ArpaOrder order;
     uint64_t count = 0;
     while (next() && !line_.starts_with('\\')) {
-      split();
+      split_fields(line_, fields_);
       if (fields_.size() != k + 1 && fields_.size() != k + 2) {
         fail(str_cat("must be a log probability, ", k, k == 1 ? " word" : " words",
                      " and maybe a back-off weight"));
