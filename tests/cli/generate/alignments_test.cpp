@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/tiny_decoder.h"
+#include "cli/tiny_translator.h"
 #include "support/json_lines.h"
 #include "support/program.h"
 
@@ -14,20 +15,6 @@ namespace weft::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr const char* kAlignmentConfig = R"(
-model: MODEL
-tokenizer: {type: word_level, min_frequency: 1}
-data: {train: [{path: WORK/pairs.tsv}], cache_dir: WORK/cache}
-objective: {type: seq2seq}
-train:
-  duration: 2 steps
-  batch_sequences: 2
-  schedule: {type: constant, warmup: 0 steps}
-  evaluate_every: never
-  threads: 1
-run: {directory: WORK/run, seed: 3}
-)";
 
 constexpr const char* kRnn = "{type: seq2seq_rnn, dim: 8, recurrent: {width: 8}, dropout: 0}";
 constexpr const char* kTransformer =
@@ -38,10 +25,8 @@ constexpr const char* kTransformer =
 class Alignments : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    test::write(work_ / "pairs.tsv", "source\ttarget\na b c\tx y\nb c\ty z\nc\tz\n");
-    const auto config = test::filled(kAlignmentConfig, "MODEL", GetParam());
-    test::write(work_ / "run.yaml", test::filled(config, "WORK", work_.path()));
-    const auto done = test::weft({"train", work_ / "run.yaml"});
+    const auto done = test::train_tiny_translator(work_, GetParam(),
+                                                  "source\ttarget\na b c\tx y\nb c\ty z\nc\tz\n");
     ASSERT_EQ(done.status, 0) << done.err;
   }
 

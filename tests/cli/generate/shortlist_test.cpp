@@ -7,35 +7,23 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/tiny_decoder.h"
+#include "cli/tiny_translator.h"
 #include "support/json_lines.h"
 #include "support/program.h"
 
 namespace weft::cli {
 namespace {
 
-constexpr const char* kShortlistConfig = R"(
-model: {preset: transformer-base, dim: 8, layers: 1, attention: {heads: 2},
-        feed_forward: {width: 8}, position: {length: 32}}
-tokenizer: {type: word_level, min_frequency: 1}
-data: {train: [{path: WORK/pairs.tsv}], cache_dir: WORK/cache}
-objective: {type: seq2seq}
-train:
-  duration: 2 steps
-  batch_sequences: 2
-  schedule: {type: constant, warmup: 0 steps}
-  evaluate_every: never
-  threads: 1
-run: {directory: WORK/run, seed: 3}
-)";
+constexpr const char* kShortlistModel =
+    "{preset: transformer-base, dim: 8, layers: 1, attention: {heads: 2}, feed_forward: {width: "
+    "8}, position: {length: 32}}";
 
 class ShortlistCommand : public ::testing::Test {
  protected:
   void SetUp() override {
     // a - x, b - y, c - z, with d and w by themselves
-    test::write(work_ / "pairs.tsv",
-                "source\ttarget\na b\tx y\nb c\ty z\na c\tx z\na\tx\nc\tz\nd\tw\n");
-    test::write(work_ / "run.yaml", test::filled(kShortlistConfig, "WORK", work_.path()));
-    const auto done = test::weft({"train", work_ / "run.yaml"});
+    const auto done = test::train_tiny_translator(
+        work_, kShortlistModel, "source\ttarget\na b\tx y\nb c\ty z\na c\tx z\na\tx\nc\tz\nd\tw\n");
     ASSERT_EQ(done.status, 0) << done.err;
   }
 
