@@ -8,44 +8,41 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-inline constexpr int kFewVectors = 2;  // vectors of columns at once
-inline constexpr int kFewTile = 4;     // rows
+inline constexpr int kPanelVectors = kPanelColumns / kLanes;
+/// Rows and vectors of columns at once, whose sums fit into the registers.
+inline constexpr int kFewTile = 4;
+inline constexpr int kFewVectors = kLanes == 16 ? kPanelVectors : 2;
 
-/// Part of the depth of a few columns: weights (depth, columns), row stride `stride`.
+/// Part of the depth of up to a panel of columns: weights (size, columns), row stride `stride`.
 struct FewColumns {
   const float* weight;
   int64_t stride;
   int64_t begin;
   int64_t size;
-  int count;  // columns in the vector if there is only one; several are always whole
 };
 
-/// Returns the weight's columns starting at `column`, for part of the depth.
-inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin, int count) {
+/// Returns the weight's columns starting at `column`, the first of a panel, for part of the depth.
+inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin) {
   const int64_t size = std::min(kSumDepth, work.depth - begin);
   if (!work.weight_is_packed) {
     return {.weight = work.weight + begin * work.weight_stride + column,
             .stride = work.weight_stride,
             .begin = begin,
-            .size = size,
-            .count = count};
+            .size = size};
   }
-  const int64_t panel = column / kPanelColumns * kPanelColumns;
-  const int64_t width = panel_width(panel, work.columns);
-  return {.weight = work.weight + panel * work.depth + begin * width + (column - panel),
+  const int64_t width = panel_width(column, work.columns);
+  return {.weight = work.weight + column * work.depth + begin * width,
           .stride = width,
           .begin = begin,
-          .size = size,
-          .count = count};
+          .size = size};
 }
 
-/// Adds a tile of rows' sum over that depth to its total. Products are added one by one, as in the
-/// block kernel, so a row has the same bits as among many rows.
+/// Adds a tile of rows' sum over that depth to its total, for some vectors of the columns: several
+/// whole ones, or one of which only the first `count` columns are there. Products are added one by
+/// one, as in the block kernel, so a row has the same bits as among many rows.
 template <int kRows, int kVectors>
-inline void add_part(const FewRows& work,
-                     const FewColumns& columns,
-                     int64_t row,
-                     Vec (*total)[kFewVectors]) {
+inline void add_part(
+    const FewRows& work, const FewColumns& columns, int64_t row, int count, Vec* total) {
   Vec part[kRows][kVectors];
   for (auto& vectors : part) {
     std::fill(vectors, vectors + kVectors, zero());
@@ -54,14 +51,14 @@ inline void add_part(const FewRows& work,
   const float* weight = columns.weight;
   for (int64_t k = 0; k < columns.size; ++k, x += work.x_depth, weight += columns.stride) {
     Vec right[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      right[v] = kVectors > 1 ? load(weight + v * kLanes) : load_up_to(weight, columns.count);
+      right[v] = kVectors > 1 ? load(weight + v * kLanes) : load_up_to(weight, count);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const Vec left = set(x[r * work.x_row]);
-#pragma GCC unroll 2
+#pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
         part[r][v] = fma(left, right[v], part[r][v]);
       }
@@ -69,61 +66,71 @@ inline void add_part(const FewRows& work,
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      total[row + r][v] = part[r][v] + total[row + r][v];
+      total[r * kPanelVectors + v] = part[r][v] + total[r * kPanelVectors + v];
     }
   }
 }
 
-template <int kVectors>
-inline void add_parts(const FewRows& work, const FewColumns& columns, Vec (*total)[kFewVectors]) {
-  int64_t row = 0;
-  for (; row + kFewTile <= work.rows; row += kFewTile) {
-    add_part<kFewTile, kVectors>(work, columns, row, total);
+/// The same for all vectors of `width` columns.
+template <int kRows, int kVectors>
+inline void add_columns(
+    const FewRows& work, FewColumns columns, int64_t row, int64_t width, Vec* total) {
+  for (; width >= kVectors * kLanes; width -= kVectors * kLanes) {
+    add_part<kRows, kVectors>(work, columns, row, kLanes, total);
+    columns.weight += kVectors * kLanes;
+    total += kVectors;
   }
-  for (; row < work.rows; ++row) {
-    add_part<1, kVectors>(work, columns, row, total);
+  for (; width > 0; width -= kLanes) {
+    add_part<kRows, 1>(work, columns, row, static_cast<int>(std::min<int64_t>(width, kLanes)),
+                       total++);
+    columns.weight += kLanes;
   }
 }
 
-/// Computes one panel of columns, with `count` columns in the last vector.
-template <int kVectors>
-void multiply_few(const FewRows& work, int64_t column, int count) {
-  alignas(64) float packed[kSumDepth * kVectors * kLanes];
-  Vec total[kMaxFewRows][kFewVectors];
-  for (auto& vectors : total) {
-    std::fill(vectors, vectors + kFewVectors, zero());
+/// A single row reads the weights of a whole panel one after another, as they are in memory.
+inline void add_rows(const FewRows& work, const FewColumns& columns, int64_t width, Vec* total) {
+  int64_t row = 0;
+  for (; row + kFewTile <= work.rows; row += kFewTile) {
+    add_columns<kFewTile, kFewVectors>(work, columns, row, width, total + row * kPanelVectors);
   }
+  for (; row < work.rows; ++row) {
+    add_columns<1, kPanelVectors>(work, columns, row, width, total + row * kPanelVectors);
+  }
+}
+
+/// Computes the `width` columns of one panel.
+inline void multiply_few(const FewRows& work, int64_t column, int64_t width) {
+  alignas(64) float packed[kSumDepth * kPanelColumns];
+  Vec total[kMaxFewRows * kPanelVectors];
+  std::fill(total, total + work.rows * kPanelVectors, zero());
   for (int64_t begin = 0; begin < work.depth; begin += kSumDepth) {
-    auto columns = columns_at(work, column, begin, count);
+    auto columns = columns_at(work, column, begin);
     if (work.weight_is_transposed) {
       pack_transposed(Pack<float>{.in = work.weight + column * work.weight_stride + begin,
                                   .stride = work.weight_stride,
-                                  .rows = (kVectors - 1) * kLanes + count,
+                                  .rows = width,
                                   .columns = columns.size,
                                   .out = packed,
-                                  .out_rows = kVectors * kLanes,
+                                  .out_rows = kPanelColumns,
                                   .out_columns = columns.size});
       columns.weight = packed;
-      columns.stride = kVectors * kLanes;
+      columns.stride = kPanelColumns;
     }
-    add_parts<kVectors>(work, columns, total);
+    add_rows(work, columns, width, total);
   }
   for (int64_t row = 0; row < work.rows; ++row) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t out_column = column + v * kLanes;
-      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + out_column, count);
-      store_up_to(work.out + row * work.columns + out_column, total[row][v] + bias, count);
-    }
+    float* const out = work.out + row * work.columns + column;
+    for_each_vector(width, [&](int64_t i, int count) {
+      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + column + i, count);
+      store_up_to(out + i, total[row * kPanelVectors + i / kLanes] + bias, count);
+    });
   }
 }
 
+/// `begin` is the first column of a panel.
 inline void few_rows(const FewRows& work) {
-  int64_t column = work.begin;
-  for (; column + kFewVectors * kLanes <= work.end; column += kFewVectors * kLanes) {
-    multiply_few<kFewVectors>(work, column, kLanes);
-  }
-  for (; column < work.end; column += kLanes) {
-    multiply_few<1>(work, column, static_cast<int>(std::min<int64_t>(kLanes, work.end - column)));
+  for (int64_t column = work.begin; column < work.end; column += kPanelColumns) {
+    multiply_few(work, column, std::min(kPanelColumns, work.end - column));
   }
 }
 
