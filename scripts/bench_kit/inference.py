@@ -178,12 +178,12 @@ def new_tokens(count):
 def weft_answers(place, case, name, work):
     """The time of all texts (or tokens) minus that of a few, to exclude start-up and loading as for the peers."""
     output = place.folder / f"{name}-weft.out"
-    if case.kind == "generating":
-        start = weft_once(place, case, work, output, case.precision, more=new_tokens(FEW_NEW))
-        whole = weft_once(place, case, work, output, case.precision, more=new_tokens(NEW))
-    else:
-        start = weft_once(place, case, work, output, case.precision, work.few)
-        whole = weft_once(place, case, work, output, case.precision)
+    def once(input=None, more=()):
+        return weft_once(place, case, work, output, case.precision, input, more)
+    few = dict(more=new_tokens(FEW_NEW)) if case.kind == "generating" else dict(input=work.few)
+    once(**few)   # not counted: it may wait for the disk, and for memory that the peer has returned to the host of a virtual machine
+    start = once(**few)
+    whole = once(**(dict(more=new_tokens(NEW)) if case.kind == "generating" else {}))
     if whole["seconds"] <= start["seconds"]:
         raise TooShort(f"{name}: Weft needed {start['seconds']:.2f} s for a few and {whole['seconds']:.2f} s for all: too little work, or a busy machine")
     return dict(rate=work.count / (whole["seconds"] - start["seconds"]), start_seconds=start["seconds"],
