@@ -40,7 +40,11 @@ void set_sequences(const data::Batch& batch,
   if (!batch.positions.empty()) {
     context.layout = context.layout.with_positions(batch.positions);
   }
-  context.sentences = {.lengths = batch.sentence_lengths, .counts = batch.sentence_counts};
+  if (!batch.sentence_counts.empty()) {
+    context.sentences = {.lengths = batch.sentence_lengths,
+                         .counts = batch.sentence_counts,
+                         .targets = batch.targets_per_row()};
+  }
 }
 
 nn::ForwardContext context_of(const data::Batch& batch, const at::Device& device) {

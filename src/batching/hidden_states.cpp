@@ -108,6 +108,9 @@ void advance_offsets(const data::Batch& batch, nn::ForwardContext& context) {
   add_lengths(batch.source_offsets, context.earlier_source_lengths);
   append(batch.sentence_lengths, context.earlier_sentences.lengths);
   append(batch.sentence_counts, context.earlier_sentences.counts);
+  if (!batch.sentence_counts.empty()) {
+    append(batch.targets_per_row(), context.earlier_sentences.targets);
+  }
   context.first_row += batch.tokens();
   context.first_sequence += batch.sequences();
   context.first_target += static_cast<int64_t>(batch.target_rows.size());

@@ -33,6 +33,17 @@ void Batch::add_sentences(const Example& example) {
   sentence_counts.push_back(static_cast<int64_t>(lengths.size()));
 }
 
+std::vector<int64_t> Batch::targets_per_row() const {
+  std::vector<int64_t> counts;
+  for (std::size_t target = 0; target < target_rows.size(); ++target) {
+    if (target == 0 || target_rows[target] != target_rows[target - 1]) {
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  return counts;
+}
+
 void Batch::add(int64_t item, const Example& example) {
   const bool has_token_type_ids = !example.token_type_ids.empty();
   if (has_token_type_ids && example.token_type_ids.size() != example.ids.size()) {

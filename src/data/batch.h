@@ -16,7 +16,7 @@ struct Example {
   std::vector<int64_t> token_type_ids;    // L, or empty if the model family has no segment ids
   std::vector<int64_t> positions;         // L, or empty: explicit position of each token
   std::vector<int64_t> sentence_lengths;  // tokens of each sentence, or empty: not divided
-  std::vector<int64_t> target_positions;  // M, ascending: positions in `ids` with a target
+  std::vector<int64_t> target_positions;  // M, ascending: positions in `ids` with targets
   std::vector<int64_t> targets;           // M, target ids at these positions
   int64_t prefix_length = 0;  // number of leading `ids` that a decoder attends to bidirectionally
   int64_t stream = -1;        // text that continues over several steps (nn::CarriedState); -1: none
@@ -49,6 +49,8 @@ struct Batch {
   int64_t tokens() const { return offsets.back(); }
   int64_t source_tokens() const { return source_offsets.back(); }
   int64_t total_tokens() const { return tokens() + source_tokens(); }
+  /// Number of targets of each row that has some, in order.
+  std::vector<int64_t> targets_per_row() const;
   void add(int64_t item, const Example& example);
 
  private:

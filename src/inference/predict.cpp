@@ -245,6 +245,9 @@ class BatchPredictor {
 
 void require_text_head(const models::ModelOptions& options) {
   const auto& head = models::head_of(options);
+  if (head.predicts_tokens) {
+    batching::reject_documents(options, "predict: masked tokens");
+  }
   const bool is_of_texts =
       head.has_classes() || head.predicts_next_sentence || head.predicts_masked_tokens();
   if (!is_of_texts) {

@@ -104,12 +104,20 @@ Encoder::Encoder(const ModelOptions& options, nn::Embeddings embeddings, nn::Sta
   }
   layers_ = register_module("layers", nn::Stack(stack));
   if (options.document) {
-    if (layers_->has_span_nodes()) {
-      throw config::Error("model.document: is not possible with attention of type binary_tree");
-    }
-    document_ = register_module("document", make_document_encoder(options));
+    register_document();
   }
   register_head();
+}
+
+void Encoder::register_document() {
+  if (layers_->has_span_nodes()) {
+    throw config::Error("model.document: is not possible with attention of type binary_tree");
+  }
+  document_ = register_module("document", make_document_encoder(options_));
+  if (head_of(options_).predicts_tokens) {
+    sentence_decoder_ =
+        register_module("sentence_decoder", nn::Stack(sentence_decoder_of(options_)));
+  }
 }
 
 Encoder& Encoder::add_generator(const ModelOptions& options, EmbeddingSharing sharing) {
@@ -190,9 +198,12 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& con
   if (!document_) {
     return layers_->forward(embedded(input, context), context);
   }
+  if (sentence_decoder_ && context.encoder_states != nullptr) {
+    return sentence_decoder_->forward(embedded(input, context), context);
+  }
   const auto own = nn::sentence_context(context);
   const auto tokens = document_->token_states(*layers_, embedded(input, own), context);
-  if (!head_of(options_).classifies_tokens) {
+  if (head_of(options_).classifies_sequences) {
     return tokens;
   }
   const auto sentences = document_->sentence_states(tokens, context);  // (S, D)

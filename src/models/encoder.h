@@ -29,8 +29,9 @@ class Encoder : public Model {
 
   const ModelOptions& options() const override { return options_; }
   std::string base_of(const std::string& parameter) const override;
-  /// Of a document, with a head that classifies tokens, the last token of each sentence has the
-  /// state of the sentence: there its class is predicted.
+  /// Of a document, unless its class is predicted, the last token of each sentence has the state of
+  /// the sentence. With context.encoder_states, such states of one row for each sequence, the input
+  /// is sentences whose next tokens are predicted by a decoder; only with a head for tokens.
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   kernels::Layout hidden_layout(const kernels::Layout& tokens) const override;
   /// `rows`: of those that hidden() returns.
@@ -63,6 +64,7 @@ class Encoder : public Model {
  private:
   virtual std::shared_ptr<Encoder> make_generator(const ModelOptions& options,
                                                   const nn::Embeddings& embeddings) const;
+  void register_document();
   void register_head();
   ExitPath exit_path();
 
@@ -71,6 +73,7 @@ class Encoder : public Model {
   nn::Linear projection_{nullptr};  // for embeddings that are narrower than the stack
   nn::Stack layers_{nullptr};
   std::shared_ptr<nn::DocumentEncoder> document_;    // null: texts are not divided
+  nn::Stack sentence_decoder_{nullptr};              // of documents whose tokens are predicted
   std::shared_ptr<nn::SequencePooling> pooling_;     // null: as in the family
   nn::Pooler pooler_{nullptr};                       // only where the head reads it
   MlmHead mlm_head_{nullptr};                        // "head" that predicts tokens

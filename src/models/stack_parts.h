@@ -34,4 +34,8 @@ nn::Positions make_positions(const ModelOptions& options, nn::PositionOptions si
 /// of the model, with attention and positions of their own.
 std::shared_ptr<nn::DocumentEncoder> make_document_encoder(const ModelOptions& options);
 
+/// The decoder of such a model that predicts the tokens of a sentence from left to right, given its
+/// state (arXiv:1905.06566, section 3.2).
+nn::StackOptions sentence_decoder_of(const ModelOptions& options);
+
 }  // namespace weft::models

@@ -10,6 +10,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/attention/attention.h"
+#include "nn/attention/cross_attention.h"
 #include "nn/depth/computation_gate.h"
 #include "nn/feed_forward/feed_forward.h"
 #include "nn/forward_context.h"
@@ -28,6 +29,8 @@ struct BlockOptions {
   AttentionOptions attention = {};
   AttentionMaker make_attention = make_full_attention;
   AttentionOptions cross_attention = {};  // `dim` is the query width, `encoder_dim` the key width
+  std::shared_ptr<Sublayer> (*make_cross_attention)(const AttentionOptions&) =
+      make_full_cross_attention;
   FeedForwardOptions feed_forward = {};
   FeedForwardMaker make_feed_forward = make_standard_feed_forward;
   /// Those of the sub-layers with a section of their own, by name.

@@ -42,6 +42,7 @@ struct DistanceTable {
 struct Sentences {
   std::vector<int64_t> lengths = {};  // tokens of each sentence
   std::vector<int64_t> counts = {};   // sentences of each sequence
+  std::vector<int64_t> targets = {};  // loss targets of each sentence that has some
 };
 
 /// State shared by all modules in one forward pass.

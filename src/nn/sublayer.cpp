@@ -31,7 +31,7 @@ std::shared_ptr<Sublayer> make_self_attention(const BlockOptions& options) {
 std::shared_ptr<Sublayer> make_cross_attention(const BlockOptions& options) {
   auto attention = options.cross_attention;
   attention.layer = options.layer;
-  return std::make_shared<CrossAttention>(attention);
+  return options.make_cross_attention(attention);
 }
 
 std::shared_ptr<Sublayer> make_feed_forward(const BlockOptions& options) {

@@ -333,6 +333,7 @@ ObjectiveTraits DistillObjective::traits(const models::ModelOptions& model) cons
   auto traits = student_->traits(model);
   traits.is_sequence_level = false;  // folds and rows without a label are not for students
   traits.reads_rows = false;
+  traits.reads_sentences = false;
   traits.trains_all_classifiers = false;
   traits.supports_counting = false;
   traits.records_attention = options_.alpha_attention > 0;

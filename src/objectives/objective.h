@@ -32,6 +32,7 @@ struct ObjectiveTraits {
   bool reads_raw_text = false;          // documents of running text, split into sequences
   bool is_sequence_level = false;       // one prediction for each text of a table of labelled rows
   bool reads_rows = false;              // data.split and data.folds can divide the examples
+  bool reads_sentences = false;         // trains models of documents (ModelOptions::document)
   bool is_prefix_lm = false;            // a decoder sees the prefix in both directions
   bool records_attention = false;       // compares attention weights
   bool continues_text = false;          // data.streams: from step to step

@@ -42,6 +42,9 @@ Registry<ObjectiveDefinition>& registered_objectives() {
           {"translation_lm", "masked tokens of parallel text pairs: translation language modelling",
            read_translation_lm},
           {"distill", "the predictions of a teacher: knowledge distillation", read_distill},
+          {"masked_sentence",
+           "the tokens of masked sentences of a document, with model.document: HIBERT",
+           read_masked_sentence},
           {"masked_image", "pixels of masked patches: masked image modelling", read_masked_image},
           {"replaced_token",
            "which tokens a small generator replaced: replaced token detection, ELECTRA",
@@ -113,6 +116,10 @@ std::optional<Incompatibility> own_incompatibility(const Objective& objective,
   if (!wrong && models::capabilities_of(model.family).is_counted &&
       !objective.traits(model).supports_counting) {
     wrong = cannot_train(objective.name(), model, "counts tokens in their context");
+  }
+  if (!wrong && model.document && !objective.traits(model).reads_sentences) {
+    wrong = cannot_train(objective.name(), model,
+                         "reads documents sentence by sentence (model.document)");
   }
   if (!wrong && models::draws_at_random(model.layer_types) &&
       !objective.traits(model).sets_sequence_losses) {

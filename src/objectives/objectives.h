@@ -5,6 +5,7 @@
 
 #include "config/section.h"
 #include "data/datasets/corruption.h"
+#include "data/datasets/masked_sentences.h"
 #include "data/datasets/masking.h"
 #include "data/images/image_options.h"
 #include "objectives/data/text_datasets.h"
@@ -52,6 +53,12 @@ std::unique_ptr<Objective> read_distill(config::Section& section);
 /// absolute error.
 std::unique_ptr<Objective> make_masked_image(const data::MaskedImageOptions& mask = {});
 std::unique_ptr<Objective> read_masked_image(config::Section& section);
+
+/// Type masked_sentence: predicts the tokens of masked sentences of documents from left to right,
+/// given the states of the sentences (HIBERT, arXiv:1905.06566, section 3.2). The model must read
+/// documents sentence by sentence (ModelOptions::document).
+std::unique_ptr<Objective> make_masked_sentence(const data::MaskedSentenceOptions& options = {});
+std::unique_ptr<Objective> read_masked_sentence(config::Section& section);
 
 /// Type prefix_lm: the rest of a text after a prefix with bidirectional attention
 /// (arXiv:1910.10683, section 3.2.1). An encoder-decoder reads the prefix in its encoder; a decoder

@@ -58,7 +58,10 @@ std::optional<Incompatibility> SequenceObjective::incompatibility(
 }
 
 ObjectiveTraits SequenceObjective::traits(const models::ModelOptions& /*model*/) const {
-  return {.is_sequence_level = true, .reads_rows = true, .trains_all_classifiers = true};
+  return {.is_sequence_level = true,
+          .reads_rows = true,
+          .reads_sentences = true,
+          .trains_all_classifiers = true};
 }
 
 TrainingDefaults SequenceObjective::training_defaults(const TrainingStart& start) const {

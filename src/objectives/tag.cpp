@@ -77,7 +77,7 @@ class TagObjective : public Objective {
     return requires_text_head(name(), model, models::Head::kToken, "token classification head");
   }
   ObjectiveTraits traits(const models::ModelOptions& /*model*/) const override {
-    return {.reads_rows = true};
+    return {.reads_rows = true, .reads_sentences = true};
   }
   data::SplitRows split_rows(const data::DataItem& item,
                              const data::DataOptions& /*data*/,

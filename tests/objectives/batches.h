@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <ATen/core/grad_mode.h>
@@ -9,6 +10,8 @@
 #include "batching/device_batch.h"
 #include "data/batch.h"
 #include "models/directory.h"
+#include "nn/document/document_encoder.h"
+#include "nn/pooling/sequence_pooling.h"
 #include "objectives/objective.h"
 #include "support/tensors.h"
 
@@ -27,6 +30,20 @@ inline models::ModelOptions tiny_model(models::Head head) {
   if (head == models::Head::kSequence) {
     options.labels = {"no", "perhaps", "yes"};
   }
+  return options;
+}
+
+/// The same size for documents, which are read sentence by sentence.
+inline models::ModelOptions tiny_document_model(models::Head head,
+                                                const std::string& type = "hibert") {
+  auto options = tiny_model(head);
+  options.layers = 4;
+  options.document.emplace();
+  options.document->encoder = nn::default_component(nn::document_encoders(), type);
+  options.document->sentences = 4;
+  options.document->sentence_length = 5;
+  options.document->sentence_vector = nn::default_component(nn::sequence_poolings(), "last");
+  options.document->pooling = nn::default_component(nn::sequence_poolings(), "mean");
   return options;
 }
 
@@ -54,6 +71,39 @@ inline data::Example example(int64_t number) {
   example.targets = {5 + number % 25, 5 + (number * 11) % 25};
   example.label = number % 2;
   return example;
+}
+
+/// A document of one to three sentences, of which one is masked.
+inline data::Example masked_document(int64_t number) {
+  data::Example example;
+  const auto sentences = 1 + number % 3;
+  const auto id = [&](int64_t sentence, int64_t i) {
+    return 5 + (number * 7 + sentence * 5 + i * 3) % 25;
+  };
+  for (int64_t sentence = 0; sentence < sentences; ++sentence) {
+    const auto length = 2 + (number + sentence) % 3;
+    for (int64_t i = 0; i < length; ++i) {
+      const auto is_masked = sentence == number % sentences && i + 1 < length;
+      example.ids.push_back(is_masked ? 4 : id(sentence, i));
+    }
+    example.sentence_lengths.push_back(length);
+    if (sentence == number % sentences) {
+      for (int64_t i = 0; i < length; ++i) {
+        example.targets.push_back(id(sentence, i));
+        example.target_positions.push_back(std::ssize(example.ids) - 1);
+      }
+    }
+  }
+  example.token_type_ids.resize(example.ids.size());
+  return example;
+}
+
+inline data::Batch masked_documents(const std::vector<int64_t>& numbers) {
+  data::Batch batch;
+  for (const auto number : numbers) {
+    batch.add(number, masked_document(number));
+  }
+  return batch;
 }
 
 inline data::Batch batch_of(const std::vector<int64_t>& numbers) {

@@ -7,6 +7,7 @@
 #include "config/reference.h"
 #include "models/config/family_definition.h"
 #include "models/config/presets.h"
+#include "objectives/batches.h"
 #include "objectives/masked_lm.h"
 #include "support/config.h"
 
@@ -68,19 +69,19 @@ TEST(ObjectiveRegistry, EveryObjectiveNamesAHeadThatAFittingFamilyHas) {
   for (const auto& definition : objective_definitions()) {
     const auto objective = make_default_objective(definition);
     int fitting = 0;
-    for (const auto family :
-         {models::family_named("bert"), models::family_named("electra"),
-          models::family_named("gpt2"), models::family_named("t5"), models::family_named("vit"),
-          models::family_named("bag_of_words"), models::family_named("elmo")}) {
-      const auto model = models::family_defaults(family);
+    std::vector<models::ModelOptions> every = {test::tiny_document_model(models::Head::kMaskedLm)};
+    for (const auto* family : {"bert", "electra", "gpt2", "t5", "vit", "bag_of_words", "elmo"}) {
+      every.push_back(models::family_defaults(models::family_named(family)));
+    }
+    for (const auto& model : every) {
       const auto wrong = objective->incompatibility(model);
       if (wrong) {
         EXPECT_NE(wrong->message.find("cannot train a model of type"), std::string::npos);
         continue;
       }
       ++fitting;
-      EXPECT_TRUE(models::has_head(family, objective->head(model)))
-          << definition.name << " of " << models::word_of(family);
+      EXPECT_TRUE(models::has_head(model.family, objective->head(model)))
+          << definition.name << " of " << models::word_of(model.family);
     }
     EXPECT_GT(fitting, 0) << definition.name;
   }

@@ -7,8 +7,6 @@
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "metrics/tag_scheme.h"
-#include "nn/document/document_encoder.h"
-#include "nn/pooling/sequence_pooling.h"
 #include "objectives/evaluation/tag_evaluation.h"
 #include "objectives/objectives.h"
 #include "support/folder.h"
@@ -126,14 +124,8 @@ TEST_F(TagObjectiveTest, LossIsTheSumOverLabelledTokens) {
 }
 
 models::ModelOptions document_tag_options() {
-  auto options = test::tiny_model(models::Head::kToken);
+  auto options = test::tiny_document_model(models::Head::kToken);
   options.labels = {"no", "yes"};
-  options.document.emplace();
-  options.document->encoder = nn::default_component(nn::document_encoders(), "hibert");
-  options.document->sentences = 4;
-  options.document->sentence_length = 5;
-  options.document->sentence_vector = nn::default_component(nn::sequence_poolings(), "last");
-  options.document->pooling = nn::default_component(nn::sequence_poolings(), "mean");
   options.dropout = 0.2;
   return options;
 }

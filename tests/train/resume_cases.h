@@ -112,6 +112,18 @@ inline const std::vector<ResumeCase> kResumeCases = {
      ".jsonl",
      {document_model("type: hi_transformer, stacks: 1"), "train.precision=bf16",
       "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
+    {"masked sentences",
+     "{type: masked_sentence, mask_sentence_fraction: 0.4}",
+     "stories",
+     ".txt",
+     {document_model("type: hibert"), "train.micro_batch_tokens=40",
+      "train.evaluate_every=4 steps"}},
+    {"masked sentences bf16",
+     "{type: masked_sentence}",
+     "stories",
+     ".txt",
+     {document_model("type: hi_transformer, stacks: 1, decoder_layers: 1"), "train.precision=bf16",
+      "train.micro_batch_tokens=40", "train.gradient_checkpointing=layers"}},
     {"R-Drop", "{type: classify, r_drop: 1.0}", "train", ".tsv", {"model.dropout=0.1"}},
     {"R-Drop bf16",
      "{type: classify, r_drop: 1.0}",
@@ -634,6 +646,7 @@ inline void write_case_files(const SmallRun& small) {
   std::string pairs = "source\ttarget\n";
   std::string documents = "text\tlabel\n";
   std::string sentences;
+  std::string stories;
   for (int i = 0; i < 64; ++i) {
     const auto color = i % 3 == 0 ? std::string("red") : std::string("green");
     const auto animal = i % 2 == 0 ? std::string("fox") : std::string("bird");
@@ -644,6 +657,9 @@ inline void write_case_files(const SmallRun& small) {
     documents += "The " + color + " " + animal + " sees a hill. ";
     documents += i % 3 == 1 ? "Some rain! " : "";
     documents += "A " + animal + std::string(i % 5 + 1, 'x') + " runs.\t" + color + "\n";
+    stories += "The " + color + " " + animal + " sees a hill. Some rain!\n" +
+               (i % 3 == 1 ? "The sky is " + color + ".\n" : "") + "A " + animal +
+               std::string(i % 5 + 1, 'x') + " runs.\n\n";
     sentences += R"({"sentences": ["The )" + color + " " + animal + R"( sees a hill.")" +
                  (i % 3 == 1 ? R"(, "Some rain!")" : "") + R"(, "A )" + animal +
                  std::string(i % 5 + 1, 'x') + R"( runs."], "labels": [0, )" +
@@ -655,6 +671,7 @@ inline void write_case_files(const SmallRun& small) {
   small.folder().write("tags.conll", tags);
   small.folder().write("documents.tsv", documents);
   small.folder().write("sentences.jsonl", sentences);
+  small.folder().write("stories.txt", stories);
   small.folder().write("pairs.tsv", pairs);
 }
 

@@ -26,6 +26,7 @@ constexpr auto kNoDocument = "none";
 constexpr auto kLayersOfDocument = "layers";
 constexpr auto kSentences = "sentences";
 constexpr auto kSentenceLength = "sentence_length";
+constexpr auto kDecoderLayers = "decoder_layers";
 constexpr auto kSentenceVector = "sentence_vector";
 constexpr auto kDocumentPooling = "pooling";
 constexpr auto kDocumentAttention = "attention";
@@ -113,6 +114,12 @@ void read_document_sizes(Section& section, DocumentOptions& own) {
                         "ones are truncated.",
                 .unit = "tokens",
                 .range = config::between(4, kMostSentenceTokens)});
+  section.read(kDecoderLayers, own.decoder_layers,
+               {.help = "Layers of the decoder that predicts masked sentences, as wide as those of "
+                        "the model.",
+                .unit = "layers",
+                .range = config::between(1, kMostDocumentLayers),
+                .only_if = "objective.type: masked_sentence"});
 }
 
 void read_document_pooling(Section& section,
@@ -182,8 +189,8 @@ std::string read_document_type(Section& section, const ModelOptions& options) {
 void read_document(Section& model, ModelOptions& options, const ModelOptions* base) {
   auto section = model.section(
       kDocumentKey, {.help = "Reads each sentence of a text by itself, and then the text as a "
-                             "sequence of sentences (classification and regression of texts, and "
-                             "tags of their sentences)."});
+                             "sequence of sentences (classification and regression of texts, tags "
+                             "of their sentences, and masked sentences)."});
   const auto type = read_document_type(section, options);
   if (section.is_documenting()) {
     nn::document_components(section, "type", nn::document_encoders());
@@ -191,8 +198,9 @@ void read_document(Section& model, ModelOptions& options, const ModelOptions* ba
     read_document_parts(section, nn::document_encoders().all().front(), own);
   } else if (type == kNoDocument) {
     options.document.reset();
-    for (const auto* key : {kLayersOfDocument, kSentences, kSentenceLength, kSentenceVector,
-                            kDocumentPooling, kDocumentAttention, kDocumentPosition}) {
+    for (const auto* key :
+         {kLayersOfDocument, kSentences, kSentenceLength, kDecoderLayers, kSentenceVector,
+          kDocumentPooling, kDocumentAttention, kDocumentPosition}) {
       section.reject_unused(key, "has no effect without document.type");
     }
   } else {
@@ -233,6 +241,7 @@ void read_document(const Json& json, const std::string& place, ModelOptions& opt
   fields.read(kLayersOfDocument, own.layers, 0, kMostDocumentLayers);
   fields.read(kSentences, own.sentences, 1, kMostSentences);
   fields.read(kSentenceLength, own.sentence_length, 1, kMostSentenceTokens);
+  fields.read(kDecoderLayers, own.decoder_layers, 1, kMostDocumentLayers);
   own.sentence_vector =
       component_from_json(fields.at(kSentenceVector), where, nn::sequence_poolings());
   own.pooling = component_from_json(fields.at(kDocumentPooling), where, nn::sequence_poolings());
@@ -254,6 +263,7 @@ void write_document(Json& json, const ModelOptions& options) {
                         {kLayersOfDocument, own.layers},
                         {kSentences, own.sentences},
                         {kSentenceLength, own.sentence_length},
+                        {kDecoderLayers, own.decoder_layers},
                         {kSentenceVector, json_of_component(*own.sentence_vector)},
                         {kDocumentPooling, json_of_component(*own.pooling)},
                         {kDocumentLayerTypes, std::move(types)}};

@@ -18,6 +18,7 @@ struct DocumentOptions {
   int64_t layers = 2;            // over the sentences of a document; 0: none
   int64_t sentences = 30;        // maximum of a document
   int64_t sentence_length = 50;  // maximum tokens of a sentence, special tokens included
+  int64_t decoder_layers = 2;    // of the decoder that predicts masked sentences
   /// Poolings of the tokens of a sentence, and of the sentences of a document.
   std::optional<nn::ComponentChoice<nn::SequencePooling, nn::SequencePoolingOptions>>
       sentence_vector;

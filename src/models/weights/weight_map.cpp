@@ -22,7 +22,8 @@ namespace {
 /// starts from one with another head does not find.
 bool is_of_head(const std::string& parameter) {
   return parameter.starts_with("pooling.") || parameter.starts_with("output_layer.") ||
-         parameter.starts_with("document.") || parameter.starts_with("early_exits.");
+         parameter.starts_with("document.") || parameter.starts_with("sentence_decoder.") ||
+         parameter.starts_with("early_exits.");
 }
 
 /// Elements of each parameter that the tensors contain.

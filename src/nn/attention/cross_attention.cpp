@@ -96,4 +96,8 @@ at::Tensor CrossAttention::forward(const at::Tensor& x, const ForwardContext& co
   return output_->forward(attend(query_->forward(x, context), context), context);
 }
 
+std::shared_ptr<Sublayer> make_full_cross_attention(const AttentionOptions& options) {
+  return std::make_shared<CrossAttention>(options);
+}
+
 }  // namespace weft::nn

@@ -36,4 +36,6 @@ class CrossAttention : public Sublayer {
   ComputationGate key_gate_{nullptr};  // null: none
 };
 
+std::shared_ptr<Sublayer> make_full_cross_attention(const AttentionOptions& options);
+
 }  // namespace weft::nn

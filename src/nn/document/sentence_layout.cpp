@@ -15,7 +15,8 @@ std::vector<int64_t> offsets_of(const std::vector<int64_t>& lengths) {
 }
 
 void check_sentences(const ForwardContext& context) {
-  const auto& [lengths, counts] = context.sentences;
+  const auto& lengths = context.sentences.lengths;
+  const auto& counts = context.sentences.counts;
   TORCH_CHECK(std::ssize(counts) == context.layout.sequences(), "sentences of ", counts.size(),
               " sequences, but there are ", context.layout.sequences());
   auto length = lengths.begin();

@@ -253,7 +253,7 @@ void add_generation(const ReportInput& input, Page& page) {
   const auto& run = *input.loaded;
   const auto& head = models::head_of(run.model->options());
   const auto examples = short_examples(*input.dataset(), input.options.examples, kLongestSample);
-  if (head.predicts_masked_tokens()) {
+  if (head.predicts_masked_tokens() && !run.model->options().document) {
     page.note(
         "Masked tokens, shaded by the probability that the model gives them; in brackets the "
         "likeliest token, if it is another one.");

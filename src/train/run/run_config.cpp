@@ -140,14 +140,16 @@ void read_objective_of_run(config::Section& root, config::Section& section, RunC
   if (config.model.early_exit && !config.objective->traits(config.model).trains_all_classifiers) {
     root.report("model.early_exit", "is only possible with objective.type: classify or regress");
   }
-  if (config.model.document && !(config.objective->traits(config.model).reads_rows &&
-                                 models::definition_of(head).has_classes())) {
-    root.report("model.document", "is only possible with objective.type: classify, regress or tag");
-  }
-  if (root.has("model.document.pooling") && config.model.document &&
-      models::definition_of(head).classifies_tokens) {
-    root.report("model.document.pooling",
-                "has no effect here, only with objective.type: classify or regress");
+  if (config.model.document) {
+    const auto& definition = models::definition_of(head);
+    if (!definition.classifies_sequences) {
+      root.reject_unused("model.document.pooling",
+                         "has no effect here, only with objective.type: classify or regress");
+    }
+    if (!definition.predicts_tokens) {
+      root.reject_unused("model.document.decoder_layers",
+                         "has no effect here, only with objective.type: masked_sentence");
+    }
   }
   if (config.model.early_exit && config.train.lora) {
     root.report("model.early_exit", "is not possible with train.lora");

@@ -145,6 +145,9 @@ std::vector<Kind> all_kinds() {
          example.values = {static_cast<double>(number + 1), 30, 40};
        }},
       {"distill", [] { return make_distill({}); }, test::tiny_model(Head::kMaskedLm)},
+      {"masked_sentence", [] { return make_masked_sentence(); },
+       test::tiny_document_model(Head::kMaskedLm),
+       [](int64_t number, data::Example& example) { example = test::masked_document(number); }},
       {"masked_image", [] { return make_masked_image(); }, tiny_vision(), make_image},
       {"replaced_token", [] { return make_replaced_token(); }, tiny_electra()},
   };
