@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -48,18 +49,32 @@ std::string heads_table() {
   });
 }
 
+bool can_train(const objectives::ObjectiveDefinition& definition, const FamilyDefinition& family) {
+  const auto wrong = objectives::find_incompatibility(
+      *objectives::make_default_objective(definition), models::family_defaults(&family));
+  return !wrong || wrong->key != "type";
+}
+
 std::string objectives_table() {
+  std::vector<const objectives::ObjectiveDefinition*> definitions;
   std::vector<std::string> columns;
+  std::vector<std::string> others;  // for which a family needs more than its defaults
   for (const auto& definition : objectives::objective_definitions()) {
-    columns.push_back(str_cat("`", definition.name, "`"));
+    const auto name = str_cat("`", definition.name, "`");
+    const auto is_possible = std::ranges::any_of(models::families(), [&](const auto& family) {
+      return can_train(definition, *family.second);
+    });
+    (is_possible ? columns : others).push_back(name);
+    if (is_possible) {
+      definitions.push_back(&definition);
+    }
   }
-  return family_rows(columns, [](const FamilyDefinition& family, std::size_t column) {
-    const auto objective =
-        objectives::make_default_objective(objectives::objective_definitions()[column]);
-    const auto wrong =
-        objectives::find_incompatibility(*objective, models::family_defaults(&family));
-    return wrong && wrong->key == "type" ? "" : "yes";
+  const auto rows = family_rows(columns, [&](const FamilyDefinition& family, std::size_t column) {
+    return can_train(*definitions[column], family) ? "yes" : "";
   });
+  return others.empty() ? rows
+                        : str_cat(rows, "\nNo family with its default layers: ", join(others),
+                                  " ([layers.md](layers.md#documents-of-sentences)).\n");
 }
 
 std::string transformers_table() {
