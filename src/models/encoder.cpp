@@ -203,7 +203,7 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& con
   }
   const auto own = nn::sentence_context(context);
   const auto tokens = document_->token_states(*layers_, embedded(input, own), context);
-  if (head_of(options_).classifies_sequences) {
+  if (!head_of(options_).classifies_tokens && !head_of(options_).predicts_tokens) {
     return tokens;
   }
   const auto sentences = document_->sentence_states(tokens, context);  // (S, D)

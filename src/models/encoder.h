@@ -29,9 +29,10 @@ class Encoder : public Model {
 
   const ModelOptions& options() const override { return options_; }
   std::string base_of(const std::string& parameter) const override;
-  /// Of a document, unless its class is predicted, the last token of each sentence has the state of
-  /// the sentence. With context.encoder_states, such states of one row for each sequence, the input
-  /// is sentences whose next tokens are predicted by a decoder; only with a head for tokens.
+  /// Of a document, with a head for tokens, the last token of each sentence has the state of the
+  /// sentence: there its class, or all of its tokens, are predicted. With context.encoder_states,
+  /// such states of one row for each sequence, the input is sentences whose next tokens are
+  /// predicted by a decoder; only with a head for tokens.
   at::Tensor hidden(const TextInput& input, const nn::ForwardContext& context) override;
   kernels::Layout hidden_layout(const kernels::Layout& tokens) const override;
   /// `rows`: of those that hidden() returns.

@@ -79,6 +79,18 @@ class RecipeFiles {
     return found;
   }
 
+  /// The same, for models that read documents two in each text.
+  std::vector<std::string> texts(std::size_t skipped) const {
+    auto found = sentences(skipped);
+    if (!text_at(recipe_, "model.document.type").empty()) {
+      const auto second = sentences(skipped + 1);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        found[i] += " " + second[i];
+      }
+    }
+    return found;
+  }
+
   void write_item(const config::Node& item, std::size_t bytes) const {
     const auto path = text_at(item, "path");
     if (path.empty()) {
@@ -118,7 +130,7 @@ class RecipeFiles {
     std::vector<std::pair<std::string, std::vector<std::string>>> columns;
     for (const std::string key : {"label", "text", "text_pair", "source", "target"}) {
       if (const auto column = text_at(item, key); !column.empty()) {
-        columns.emplace_back(column, key == "label" ? labels() : sentences(columns.size()));
+        columns.emplace_back(column, key == "label" ? labels() : texts(columns.size()));
       }
     }
     if (columns.empty()) {

@@ -61,7 +61,7 @@ TEST(DocumentKeys, ErrorsNameTheKey) {
   EXPECT_EQ(
       message("{type: bert, document: {type: hibert, stacks: 2}}"),
       "test.yaml:1:39: document.stacks: unknown key 'stacks', allowed: type, layers, sentences, "
-      "sentence_length, sentence_vector, pooling, attention, position");
+      "sentence_length, decoder_layers, sentence_vector, pooling, attention, position");
   EXPECT_EQ(message("{type: bert, layers: 6, document: {type: hi_transformer}}"),
             "test.yaml:1:42: document.type: hi_transformer with stacks: 2 needs model.layers "
             "to be a multiple of 4, found 6");
