@@ -49,6 +49,7 @@ struct Operations {
 struct KernelTable {
   const char* name;
   void (*few_rows)(const FewRows& work);
+  void (*int8_row)(const Int8Row& work);
   void (*pack_rows)(const Pack<float>& pack);        // (rows, columns), order kept
   void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
   void (*finish_product)(const ProductRows<float>& rows);

@@ -59,6 +59,7 @@ constexpr auto panel_product() -> void (*)(const PanelProduct&) {
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
           .few_rows = few_rows,
+          .int8_row = int8_row,
           .pack_rows = pack_rows,
           .pack_transposed = pack_transposed,
           .finish_product = finish_product,

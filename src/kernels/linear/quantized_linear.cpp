@@ -1,6 +1,7 @@
 #include "kernels/linear/quantized_linear.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -11,7 +12,9 @@
 namespace weft::kernels {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 128;  // so that the sums of an F-wide layer stay in the cache
+constexpr int64_t kRowsAtOnce = 128;   // so that the sums of an F-wide layer stay in the cache
+constexpr int64_t kRowWork = 1 << 17;  // weights that justify a separate thread
+constexpr int64_t kFewestColumns = 16;
 
 // Whether LibTorch's int8 product is exact for the largest values. It offsets the left side by 128
 // on processors that multiply unsigned by signed.
@@ -56,6 +59,39 @@ class Rows {
   const at::Tensor& out_;
 };
 
+/// The output of a single row, split by its columns: LibTorch's product reads the weight slower
+/// than the memory delivers it.
+void multiply_row(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out) {
+  const int64_t depth = x.size(1);
+  const auto left = at::empty({depth}, at::kChar);
+  float scale = 0;
+  dispatch_element_type(x, [&](auto element) {
+    using T = decltype(element);
+    operations<T>().quantize_rows({.x = elements<T>(x),
+                                   .out = elements<int8_t>(left),
+                                   .scales = &scale,
+                                   .rows = 1,
+                                   .columns = depth});
+    const auto* const bias = elements<float>(weight.bias);
+    const auto columns = std::max(kFewestColumns, kRowWork / std::max<int64_t>(1, depth));
+    for_each_block(out.size(1), columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
+      std::vector<int32_t> sums(static_cast<std::size_t>(end - begin));
+      cpu::kernel_table().int8_row({.x = elements<int8_t>(left),
+                                    .weight = elements<int8_t>(weight.values) + begin * depth,
+                                    .sums = sums.data(),
+                                    .outputs = end - begin,
+                                    .depth = depth});
+      operations<T>().scale_sums({.sums = sums.data(),
+                                  .row_scales = &scale,
+                                  .column_scales = elements<float>(weight.scales) + begin,
+                                  .bias = bias == nullptr ? nullptr : bias + begin,
+                                  .out = elements<T>(out) + begin,
+                                  .rows = 1,
+                                  .columns = end - begin});
+    });
+  });
+}
+
 }  // namespace
 
 int64_t quantized_limit() {
@@ -87,6 +123,10 @@ at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) 
   count_product(x, weight.values.t());
   const auto rows = x.detach().contiguous();
   const auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
+  if (rows.size(0) == 1) {
+    multiply_row(rows, weight, out);
+    return out;
+  }
   const Rows multiply(rows, weight, out);
   for_each_block(rows.size(0), kRowsAtOnce,
                  [&](int64_t /*block*/, int64_t begin, int64_t end) { multiply(begin, end); });
