@@ -29,9 +29,10 @@ def drawing(width, height, title, parts):
 
 
 def bars(results):
-    """Speedup of Weft relative to each peer: a bar for the ratio of medians, a whisker for the range of the rounds."""
+    """Speedup of Weft in training relative to each peer: a bar for the ratio of medians, a whisker for the range of the rounds."""
     width, left, span, step = 760, 330, 330, 19
-    found = [(case, told) for case in results["cases"].values() for told in case["programs"].values() if "weft_times" in told]
+    found = [(case, told) for case in results["cases"].values() if case["kind"] == "training"
+             for told in case["programs"].values() if "weft_times" in told]
     longest = max([told["weft_times"]["most"] for _, told in found] + [2.0])
     scale = span / longest
     parts, y, last = [text(8, 20, "Speedup of Weft relative to the peer", "head")], 34, None

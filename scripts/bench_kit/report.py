@@ -86,7 +86,12 @@ def case_section(case):
 
 
 def comparison(results):
-    return "\n\n".join(case_section(case) for case in results["cases"].values())
+    """The cases of training."""
+    return "\n\n".join(case_section(case) for case in results["cases"].values() if case["kind"] == "training")
+
+
+def inference(results):
+    return "\n\n".join(case_section(case) for case in results["cases"].values() if case["kind"] != "training")
 
 
 PARTS = {"data": "data_ms", "forward": "forward_ms", "backward": "backward_ms", "optimizer": "optimizer_ms", "other": "other_ms",
@@ -98,7 +103,7 @@ def parts(results):
     told = [(case["title"] + ", " + case["precision"], case["weft_medians"]) for case in results["cases"].values()
             if case["kind"] == "training"]
     if not told:
-        return "Not measured."
+        return ""
     tables = [table(["ms per step", *PARTS], [[title, *(number(found.get(key), 1) for key in PARTS.values())] for title, found in told])]
     kinds = [(title, found) for title, found in told if "forward_parts_ms" in found and "backward_parts_ms" in found]
     if kinds:
@@ -129,7 +134,7 @@ def learning(results):
                     rows.append([case["title"], key.removeprefix("eval_").replace("_", " "), f"{told['tokens']:,}", str(told["seeds"]), learnt(ours),
                                  learnt(found[key]), f"{ours['mean'] - found[key]['mean']:+.4f}"])
     heads = ["", "held-out metric", "training tokens", "seeds", "Weft", "transformers", "difference"]
-    return table(heads, rows) if rows else "Not measured."
+    return table(heads, rows) if rows else ""
 
 
 def growth(results):
@@ -147,7 +152,7 @@ def growth(results):
                      " to ".join(f"{told['points'][at]['peak_mib']:,.0f}" for at in (0, -1))])
     heads = ["quantity", "range", "cost", "exponent", "r²", "exponent at both ends", "matrix products", "peak MiB"]
     if not rows:
-        return "Not measured."
+        return ""
     any_of = next(iter(results["growth"].values()))
     facts = any_of["machine"]
     caption = f"{any_of['case']}, {any_of['precision']}; medians of {any_of['rounds']} rounds; {machine.described(facts)}; {facts['date']}."
@@ -155,18 +160,19 @@ def growth(results):
     return table(heads, rows) + "\n\n" + caption + (f" {others.replace('other', 'Other', 1)}." if others else "")
 
 
-SECTIONS = {"comparison": comparison, "parts": parts, "learning": learning, "growth": growth}
+SECTIONS = {"comparison": comparison, "inference": inference, "parts": parts, "learning": learning, "growth": growth}
 
 
 def refreshed(page, results):
-    """The page with the updated sections between their markers."""
+    """The page with the updated sections between their markers; those without results stay."""
     for name, written in SECTIONS.items():
         begin, end = f"<!-- bench: {name} -->", f"<!-- bench: end of {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
         if not pattern.search(page):
             raise ValueError(f"the page has no markers {begin} ... {end}")
-        text = f"{begin}\n{written(results)}\n{end}"
-        page = pattern.sub(lambda _: text, page)
+        if found := written(results):
+            text = f"{begin}\n{found}\n{end}"
+            page = pattern.sub(lambda _: text, page)
     return page
 
 
