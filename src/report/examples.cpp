@@ -33,6 +33,12 @@ data::Example cut_to(data::Example example, std::size_t longest) {
   example.target_positions.resize(static_cast<std::size_t>(kept));
   example.targets.resize(static_cast<std::size_t>(kept));
   example.prefix_length = std::min(example.prefix_length, length);
+  int64_t sentences = 0;
+  for (auto& sentence : example.sentence_lengths) {
+    sentence = std::min(sentence, length - sentences);
+    sentences += sentence;
+  }
+  std::erase(example.sentence_lengths, 0);
   return example;
 }
 

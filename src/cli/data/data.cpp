@@ -208,16 +208,18 @@ void preview(const Arguments& arguments) {
       continue;
     }
     const bool is_tagged = models::definition_of(head).classifies_tokens;
-    const bool is_masked = !is_tagged && !predicts_next_token(example);
+    const bool has_sentences = !is_tagged && predicts_sentences(example);
+    const bool is_masked = !is_tagged && !has_sentences && !predicts_next_token(example);
     if (is_masked) {
       count_masks(example, *source.tokenizer, counts);
     }
     std::cout << "# " << dataset->location(epoch, item) << ": "
               << example.source_ids.size() + example.ids.size() << " tokens"
               << label_of(example, label_format, data) << "\n"
-              << (is_tagged   ? show_tagged(example, *source.tokenizer, data.labels)
-                  : is_masked ? show_example(example, *source.tokenizer, has_colors)
-                              : show_generation(example, *source.tokenizer, has_colors))
+              << (is_tagged       ? show_tagged(example, *source.tokenizer, data.labels)
+                  : has_sentences ? show_predicted_sentences(example, *source.tokenizer, has_colors)
+                  : is_masked     ? show_example(example, *source.tokenizer, has_colors)
+                                  : show_generation(example, *source.tokenizer, has_colors))
               << "\n";
     const auto metadata = show_token_metadata(example, batching::languages_of(source.config.model));
     std::cout << metadata << (metadata.empty() ? "" : "\n") << "\n";

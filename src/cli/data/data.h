@@ -77,6 +77,15 @@ std::string show_generation(const data::Example& example,
                             const data::Tokenizer& tokenizer,
                             bool has_colors);
 
+/// Whether the targets are the tokens of whole sentences.
+bool predicts_sentences(const data::Example& example);
+
+/// Such an example: a line for each sentence, and below each one that is predicted its tokens in
+/// braces.
+std::string show_predicted_sentences(const data::Example& example,
+                                     const data::Tokenizer& tokenizer,
+                                     bool has_colors);
+
 /// Legend of show_example's markup, in the same colours.
 std::string show_legend(bool has_colors);
 

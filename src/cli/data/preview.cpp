@@ -109,6 +109,33 @@ bool predicts_next_token(const data::Example& example) {
          std::equal(example.ids.begin() + first + 1, example.ids.end(), example.targets.begin());
 }
 
+bool predicts_sentences(const data::Example& example) {
+  return std::ranges::adjacent_find(example.target_positions) != example.target_positions.end();
+}
+
+std::string show_predicted_sentences(const data::Example& example,
+                                     const data::Tokenizer& tokenizer,
+                                     bool has_colors) {
+  std::vector<std::string> lines;
+  auto begin = example.ids.begin();
+  std::size_t target = 0;
+  for (const auto length : example.sentence_lengths) {
+    data::Example sentence;
+    sentence.ids.assign(begin, begin + length);
+    begin += length;
+    lines.push_back(show_example(sentence, tokenizer, has_colors));
+    data::Example predicted;
+    const auto last = begin - example.ids.begin() - 1;
+    while (target < example.targets.size() && example.target_positions[target] == last) {
+      predicted.ids.push_back(example.targets[target++]);
+    }
+    if (!predicted.ids.empty()) {
+      lines.push_back(str_cat("  {", show_example(predicted, tokenizer, has_colors), "}"));
+    }
+  }
+  return join(lines, "\n");
+}
+
 std::string show_generation(const data::Example& example,
                             const data::Tokenizer& tokenizer,
                             bool has_colors) {

@@ -81,6 +81,18 @@ TEST(ShowGeneration, ShowsSourceAndTargetOfModelsThatWrite) {
   EXPECT_FALSE(predicts_next_token(example()));
 }
 
+TEST(ShowPredictedSentences, PutsWhatIsPredictedBelowEachSentence) {
+  data::Example made;
+  made.ids = {2, 5, 6, 3, 2, 4, 4, 3};
+  made.sentence_lengths = {4, 4};
+  made.target_positions = {7, 7, 7};
+  made.targets = {7, 8, 3};
+  EXPECT_TRUE(predicts_sentences(made));
+  EXPECT_EQ(show_predicted_sentences(made, toy(), false),
+            "[CLS] the dog [SEP]\n[CLS] [MASK] [MASK] [SEP]\n  {barked [SEP]}");
+  EXPECT_FALSE(predicts_sentences(example()));
+}
+
 TEST(CountMasks, DistinguishesTheThreeReplacements) {
   MaskCounts counts;
   count_masks(example(), toy(), counts);
