@@ -73,7 +73,7 @@ at::Tensor decoder_states(models::Model& model,
   const auto input = batching::input_to_device(batch, device);
   const auto rows = nn::RowSelection::from_rows(sentence_rows(batch), context,
                                                 std::ssize(context.earlier_sentences.targets));
-  const auto states = model.selected_hidden_states(input, context, rows);  // (K, D)
+  auto states = model.selected_hidden_states(input, context, rows);  // (K, D)
   if (batch.targets.empty()) {
     return states;
   }

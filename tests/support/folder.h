@@ -31,7 +31,7 @@ class Folder {
 
   /// Writes a file and returns its path.
   std::string write(std::string_view name, std::string_view content) const {
-    const auto file = path(name);
+    auto file = path(name);
     write_to(file, content);
     return file;
   }

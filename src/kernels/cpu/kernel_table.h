@@ -49,7 +49,9 @@ struct Operations {
 struct KernelTable {
   const char* name;
   void (*few_rows)(const FewRows& work);
-  void (*int8_row)(const Int8Row& work);
+  /// Exact sums (outputs) of the products of x (depth) with each row of a weight (outputs, depth).
+  void (*int8_row)(
+      const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums);
   void (*pack_rows)(const Pack<float>& pack);        // (rows, columns), order kept
   void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
   void (*finish_product)(const ProductRows<float>& rows);

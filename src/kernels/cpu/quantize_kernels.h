@@ -44,14 +44,14 @@ void quantize_rows(const QuantizeRows<T>& work) {
 }
 
 /// The compiler makes vector instructions of the sum.
-inline void int8_row(const Int8Row& work) {
-  const int8_t* weight = work.weight;
-  for (int64_t output = 0; output < work.outputs; ++output, weight += work.depth) {
+inline void int8_row(
+    const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums) {
+  for (int64_t output = 0; output < outputs; ++output, weight += depth) {
     int32_t sum = 0;
-    for (int64_t i = 0; i < work.depth; ++i) {
-      sum += int32_t{work.x[i]} * int32_t{weight[i]};
+    for (int64_t i = 0; i < depth; ++i) {
+      sum += int32_t{x[i]} * int32_t{weight[i]};
     }
-    work.sums[output] = sum;
+    sums[output] = sum;
   }
 }
 

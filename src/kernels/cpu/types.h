@@ -285,16 +285,6 @@ struct QuantizeRows {
   int64_t columns;
 };
 
-/// Exact sums of the products of an int8 row x (depth) with each row of an int8 weight (outputs,
-/// depth), contiguous.
-struct Int8Row {
-  const int8_t* x;
-  const int8_t* weight;
-  int32_t* sums;  // (outputs)
-  int64_t outputs;
-  int64_t depth;
-};
-
 /// Dequantizes sums of int8 products, contiguous.
 template <class T>
 struct ScaleSums {

@@ -76,11 +76,9 @@ void multiply_row(const at::Tensor& x, const QuantizedWeight& weight, const at::
     const auto columns = std::max(kFewestColumns, kRowWork / std::max<int64_t>(1, depth));
     for_each_block(out.size(1), columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
       std::vector<int32_t> sums(static_cast<std::size_t>(end - begin));
-      cpu::kernel_table().int8_row({.x = elements<int8_t>(left),
-                                    .weight = elements<int8_t>(weight.values) + begin * depth,
-                                    .sums = sums.data(),
-                                    .outputs = end - begin,
-                                    .depth = depth});
+      cpu::kernel_table().int8_row(elements<int8_t>(left),
+                                   elements<int8_t>(weight.values) + begin * depth, end - begin,
+                                   depth, sums.data());
       operations<T>().scale_sums({.sums = sums.data(),
                                   .row_scales = &scale,
                                   .column_scales = elements<float>(weight.scales) + begin,
@@ -95,8 +93,8 @@ void multiply_row(const at::Tensor& x, const QuantizedWeight& weight, const at::
 }  // namespace
 
 int64_t quantized_limit() {
-  static const int64_t limit = is_exact() ? 127 : 63;
-  return limit;
+  static const int64_t kLimit = is_exact() ? 127 : 63;
+  return kLimit;
 }
 
 QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias) {
@@ -122,7 +120,7 @@ at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) 
               "quantized_linear has no gradient: int8 weights support inference only");
   count_product(x, weight.values.t());
   const auto rows = x.detach().contiguous();
-  const auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
+  auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
   if (rows.size(0) == 1) {
     multiply_row(rows, weight, out);
     return out;
