@@ -202,7 +202,7 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& con
     return sentence_decoder_->forward(embedded(input, context), context);
   }
   const auto own = nn::sentence_context(context);
-  const auto tokens = document_->token_states(*layers_, embedded(input, own), context);
+  auto tokens = document_->token_states(*layers_, embedded(input, own), context);
   if (!head_of(options_).classifies_tokens && !head_of(options_).predicts_tokens) {
     return tokens;
   }
