@@ -204,10 +204,13 @@ std::string type_of(const Declaration& key) {
 std::string explain(const Declarations& declarations, std::string_view key) {
   const auto found = matches(declarations, with_wildcards(key));
   const auto* foreign = find_foreign_key(split(key, '.').back());
-  if (found.empty() && foreign != nullptr) {
+  const auto explain_foreign = [&](std::string_view name) {
     const bool has_note = !foreign->how.empty();
-    return str_cat(key, " is called ", foreign->path, " here", has_note ? ": " : "", foreign->how,
+    return str_cat(name, " is called ", foreign->path, " here", has_note ? ": " : "", foreign->how,
                    "\n\n", explain(declarations, foreign->path));
+  };
+  if (found.empty() && foreign != nullptr) {
+    return explain_foreign(key);
   }
   if (found.empty()) {
     std::vector<std::string> paths;
@@ -225,6 +228,10 @@ std::string explain(const Declarations& declarations, std::string_view key) {
   std::string lines;
   for (const auto* known : found) {
     lines += (lines.empty() ? "" : "\n") + reference_explained(declarations, *known);
+  }
+  if (foreign != nullptr && key == foreign->name &&
+      std::ranges::find(found, foreign->path, &Declaration::path) == found.end()) {
+    lines += "\n" + explain_foreign(str_cat(key, " of other programs"));
   }
   return lines;
 }

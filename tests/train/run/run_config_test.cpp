@@ -110,9 +110,15 @@ TEST_F(RunConfigTest, RefusesWhatDocumentsCannotDo) {
     return refusal({"model={type: bert, document: {type: hibert" + keys + "}}",
                     "objective={type: " + objective + "}"});
   };
-  EXPECT_TRUE(has(of("", "mlm"),
-                  "model.document: is only possible with objective.type: classify, regress or tag"))
+  EXPECT_TRUE(
+      has(of("", "mlm"),
+          "mlm cannot train a model of type bert, which reads documents sentence by sentence "
+          "(model.document); allowed are classify, regress, tag, masked_sentence"))
       << of("", "mlm");
+  EXPECT_TRUE(has(of(", decoder_layers: 1", "tag"),
+                  "model.document.decoder_layers: has no effect here, only with objective.type: "
+                  "masked_sentence"))
+      << of(", decoder_layers: 1", "tag");
   EXPECT_TRUE(has(of("", "tag, label_all_tokens: true"),
                   "objective.label_all_tokens: has no effect with model.document"));
   EXPECT_TRUE(has(of(", pooling: max", "tag"),
