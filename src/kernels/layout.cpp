@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -12,6 +13,12 @@ namespace weft::kernels {
 
 Layout Layout::from_offsets(std::vector<int64_t> offsets, const at::Device& device) {
   return continuing(std::move(offsets), {}, device);
+}
+
+Layout Layout::from_lengths(const std::vector<int64_t>& lengths, const at::Device& device) {
+  std::vector<int64_t> offsets(lengths.size() + 1, 0);
+  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
+  return from_offsets(std::move(offsets), device);
 }
 
 Layout Layout::continuing(std::vector<int64_t> offsets,

@@ -20,6 +20,9 @@ struct Layout {
   /// Throws unless offsets start at 0 and are non-decreasing.
   static Layout from_offsets(std::vector<int64_t> offsets, const at::Device& device);
 
+  /// Same, for sequences of these lengths.
+  static Layout from_lengths(const std::vector<int64_t>& lengths, const at::Device& device);
+
   /// Same, for continued sequences: the first token of sequence b has position before[b].
   static Layout continuing(std::vector<int64_t> offsets,
                            const std::vector<int64_t>& before,

@@ -179,6 +179,15 @@ data::PairTask read_pair(config::Section& section) {
 
 }  // namespace
 
+void check_replacement_probs(config::Section& section,
+                             const ReplacementProb& mask,
+                             const ReplacementProb& random) {
+  if (mask.value + random.value > 1.0 + 1e-9) {
+    section.report(random.key, str_cat(random.value, " and ", mask.key, " ", mask.value,
+                                       " must add up to at most 1"));
+  }
+}
+
 void read_mask_options(config::Section& section, data::MaskOptions& mask) {
   static const config::Choices<data::MaskUnit> kUnits = {{"token", data::MaskUnit::kToken},
                                                          {"word", data::MaskUnit::kWord},
@@ -195,10 +204,8 @@ void read_mask_options(config::Section& section, data::MaskOptions& mask) {
                {.help = "Fraction of the selected tokens that are replaced by random tokens; the "
                         "rest are left unchanged. Default for replaced_token: 0.",
                 .range = kMaskShare});
-  if (mask.mask_token_prob + mask.random_token_prob > 1.0 + 1e-9) {
-    section.report("random_token_prob", str_cat(mask.random_token_prob, " and mask_token_prob ",
-                                                mask.mask_token_prob, " must add up to at most 1"));
-  }
+  check_replacement_probs(section, {"mask_token_prob", mask.mask_token_prob},
+                          {"random_token_prob", mask.random_token_prob});
   section.read_choice("mask_unit", mask.unit, kUnits,
                       {.help = "Masking unit. token: single tokens. word: whole words (whole word "
                                "masking). span: spans of words (SpanBERT, arXiv:1907.10529)."});

@@ -46,6 +46,16 @@ class MaskedLmObjective : public Objective {
 std::unique_ptr<Objective> make_masked_lm(const MaskedLmOptions& options = {});
 std::unique_ptr<Objective> read_masked_lm(config::Section& section);
 
+/// A key of the objective and its value.
+struct ReplacementProb {
+  const char* key;
+  double value;
+};
+/// Reports at the second key that the two add up to more than 1.
+void check_replacement_probs(config::Section& section,
+                             const ReplacementProb& mask,
+                             const ReplacementProb& random);
+
 /// Reads the keys of objectives that mask tokens; what `mask` holds are the defaults. Throws
 /// config::Error.
 void read_mask_options(config::Section& section, data::MaskOptions& mask);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <ATen/Functions.h>
@@ -13,6 +12,7 @@
 #include "models/config/family_definition.h"
 #include "objectives/data/text_datasets.h"
 #include "objectives/evaluation/token_evaluation.h"
+#include "objectives/masked_lm.h"
 #include "objectives/objective.h"
 #include "objectives/objectives.h"
 
@@ -49,10 +49,8 @@ nn::ForwardContext decoder_context(const nn::ForwardContext& context,
                                    const nn::EncoderStates& sentences) {
   constexpr uint64_t kDecoderStream = 4;
   const auto& lengths = context.sentences.targets;
-  std::vector<int64_t> offsets(lengths.size() + 1, 0);
-  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
   auto own = context;
-  own.layout = kernels::Layout::from_offsets(offsets, context.layout.positions.device());
+  own.layout = kernels::Layout::from_lengths(lengths, context.layout.positions.device());
   own.token_types = at::Tensor();
   own.seed = hash_combine(context.seed, kDecoderStream);
   own.first_row = context.first_target;
@@ -66,9 +64,9 @@ nn::ForwardContext decoder_context(const nn::ForwardContext& context,
 }
 
 /// The decoder's states, from which the targets are predicted: (M, D).
-at::Tensor decoder_states(models::Model& model,
-                          const data::Batch& batch,
-                          const nn::ForwardContext& context) {
+nn::TokenStates decoder_states(models::Model& model,
+                               const data::Batch& batch,
+                               const nn::ForwardContext& context) {
   const auto device = context.layout.positions.device();
   const auto input = batching::input_to_device(batch, device);
   const auto rows = nn::RowSelection::from_rows(sentence_rows(batch), context,
@@ -77,10 +75,9 @@ at::Tensor decoder_states(models::Model& model,
   if (batch.targets.empty()) {
     return states;
   }
-  std::vector<int64_t> offsets(static_cast<std::size_t>(states.size(0)) + 1);
-  std::iota(offsets.begin(), offsets.end(), int64_t{0});
+  const std::vector<int64_t> single(context.sentences.targets.size(), 1);
   const nn::EncoderStates sentences{.states = states,
-                                    .layout = kernels::Layout::from_offsets(offsets, device)};
+                                    .layout = kernels::Layout::from_lengths(single, device)};
   models::TextInput shifted{
       .ids = kernels::to_device(decoder_ids(batch, context.sentences.targets), device)};
   if (input.types.defined()) {
@@ -88,24 +85,6 @@ at::Tensor decoder_states(models::Model& model,
   }
   return model.hidden(shifted, decoder_context(context, sentences));
 }
-
-class MaskedSentenceEvaluation : public RecordEvaluation<TokenRecord> {
- public:
-  MaskedSentenceEvaluation() : RecordEvaluation("masked_sentence") {}
-
-  void add(models::Model& model,
-           const data::Batch& batch,
-           const nn::ForwardContext& context) override {
-    auto records = make_records(batch);
-    if (!batch.targets.empty()) {
-      add_targets(model.lm_metrics(decoder_states(model, batch, context), batch.targets), batch,
-                  records);
-    }
-    add_records(std::move(records));
-  }
-
-  std::map<std::string, double> result() const override { return token_results(records().sum()); }
-};
 
 class MaskedSentenceObjective : public Objective {
  public:
@@ -141,7 +120,7 @@ class MaskedSentenceObjective : public Objective {
   }
 
   std::unique_ptr<Evaluation> evaluation() const override {
-    return std::make_unique<MaskedSentenceEvaluation>();
+    return make_token_evaluation("masked_sentence", decoder_states);
   }
 
   data::Example sample_example(const models::ModelOptions& model, int64_t length) const override {
@@ -213,11 +192,8 @@ std::unique_ptr<Objective> read_masked_sentence(config::Section& section) {
                {.help = "Fraction of the selected sentences that are replaced by random sentences "
                         "of other texts; the rest are left unchanged.",
                 .range = kSentenceShare});
-  if (options.mask_sentence_prob + options.random_sentence_prob > 1.0 + 1e-9) {
-    section.report("random_sentence_prob",
-                   str_cat(options.random_sentence_prob, " and mask_sentence_prob ",
-                           options.mask_sentence_prob, " must add up to at most 1"));
-  }
+  check_replacement_probs(section, {"mask_sentence_prob", options.mask_sentence_prob},
+                          {"random_sentence_prob", options.random_sentence_prob});
   return make_masked_sentence(options);
 }
 

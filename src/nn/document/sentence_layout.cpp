@@ -8,12 +8,6 @@ namespace weft::nn {
 
 namespace {
 
-std::vector<int64_t> offsets_of(const std::vector<int64_t>& lengths) {
-  std::vector<int64_t> offsets(lengths.size() + 1, 0);
-  std::partial_sum(lengths.begin(), lengths.end(), offsets.begin() + 1);
-  return offsets;
-}
-
 void check_sentences(const ForwardContext& context) {
   const auto& lengths = context.sentences.lengths;
   const auto& counts = context.sentences.counts;
@@ -41,8 +35,8 @@ ForwardContext sentence_context(const ForwardContext& context) {
   }
   check_sentences(context);
   result.attention_recorder = nullptr;
-  result.layout = kernels::Layout::from_offsets(offsets_of(context.sentences.lengths),
-                                                context.layout.positions.device());
+  result.layout =
+      kernels::Layout::from_lengths(context.sentences.lengths, context.layout.positions.device());
   const auto& earlier = context.earlier_sentences.lengths;
   result.first_sequence = std::ssize(earlier);
   result.earlier_lengths = earlier;
@@ -54,8 +48,7 @@ ForwardContext document_context(const ForwardContext& context) {
   const bool is_divided = !context.sentences.counts.empty();
   const auto sequences = static_cast<std::size_t>(context.layout.sequences());
   const auto counts = is_divided ? context.sentences.counts : std::vector<int64_t>(sequences, 1);
-  result.layout =
-      kernels::Layout::from_offsets(offsets_of(counts), context.layout.positions.device());
+  result.layout = kernels::Layout::from_lengths(counts, context.layout.positions.device());
   result.token_types = at::Tensor();
   result.attention_recorder = nullptr;
   if (is_divided) {

@@ -13,27 +13,31 @@ namespace {
 
 class TokenEvaluation : public RecordEvaluation<TokenRecord> {
  public:
-  TokenEvaluation() : RecordEvaluation("tokens") {}
+  TokenEvaluation(std::string kind, TargetStates states)
+      : RecordEvaluation(std::move(kind)), states_(states) {}
 
   void add(models::Model& model,
            const data::Batch& batch,
            const nn::ForwardContext& context) override {
     auto records = make_records(batch);
-    add_targets(token_predictions(model, batch, context), batch, records);
+    add_targets(token_predictions(model, batch, context, states_), batch, records);
     add_records(std::move(records));
   }
 
   std::map<std::string, double> result() const override { return token_results(records().sum()); }
+
+ private:
+  TargetStates states_;
 };
 
 }  // namespace
 
 models::TokenMetrics token_predictions(models::Model& model,
                                        const data::Batch& batch,
-                                       const nn::ForwardContext& context) {
-  return batch.targets.empty()
-             ? models::TokenMetrics{}
-             : model.lm_metrics(batching::target_states(model, batch, context), batch.targets);
+                                       const nn::ForwardContext& context,
+                                       TargetStates states) {
+  return batch.targets.empty() ? models::TokenMetrics{}
+                               : model.lm_metrics(states(model, batch, context), batch.targets);
 }
 
 std::map<std::string, double> token_results(const TokenRecord& sum) {
@@ -44,7 +48,9 @@ std::map<std::string, double> token_results(const TokenRecord& sum) {
           {"eval_accuracy", metrics::safe_divide(static_cast<double>(sum.right), targets)}};
 }
 
-std::unique_ptr<Evaluation> make_token_evaluation() { return std::make_unique<TokenEvaluation>(); }
+std::unique_ptr<Evaluation> make_token_evaluation(std::string kind, TargetStates states) {
+  return std::make_unique<TokenEvaluation>(std::move(kind), states);
+}
 
 at::Tensor token_loss(models::Model& model,
                       const nn::TokenStates& rows,

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "batching/hidden_states.h"
 #include "models/model.h"
 #include "objectives/evaluation/record_evaluation.h"
 
@@ -37,17 +38,24 @@ void add_targets(const models::TokenMetrics& metrics,
   });
 }
 
-/// Predictions of the model for the batch's targets.
+/// Returns the hidden states of a batch's targets (M, D), M > 0, and their histories.
+using TargetStates = nn::TokenStates (*)(models::Model& model,
+                                         const data::Batch& batch,
+                                         const nn::ForwardContext& context);
+
+/// Predictions of the model for the batch's targets, from these states.
 models::TokenMetrics token_predictions(models::Model& model,
                                        const data::Batch& batch,
-                                       const nn::ForwardContext& context);
+                                       const nn::ForwardContext& context,
+                                       TargetStates states = batching::target_states);
 
 /// eval_loss, eval_perplexity and eval_accuracy of the sum of all records.
 std::map<std::string, double> token_results(const TokenRecord& sum);
 
 /// Loss, perplexity and accuracy over the batches' targets: eval_loss, eval_perplexity,
-/// eval_accuracy. The loss is plain cross-entropy per token.
-std::unique_ptr<Evaluation> make_token_evaluation();
+/// eval_accuracy. The loss is plain cross-entropy per token. `kind`: see RecordEvaluation.
+std::unique_ptr<Evaluation> make_token_evaluation(std::string kind = "tokens",
+                                                  TargetStates states = batching::target_states);
 
 /// Sum of -log p over the batch's targets, from their hidden states (M, D); see Model::lm_loss.
 at::Tensor token_loss(models::Model& model,
