@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "base/string_util.h"
+#include "data/datasets/masking.h"
 #include "data/datasets/packing.h"
 #include "data/error.h"
 #include "data/text/languages.h"
@@ -77,8 +79,7 @@ MaskedSentenceDataset::MaskedSentenceDataset(const std::vector<LanguageSource>& 
   mixture_.emplace(mixture_parts, settings.seed);
 }
 
-MaskedSentenceDataset::TokenRange MaskedSentenceDataset::range_of(const TokenStore& store,
-                                                                  int64_t sentence) const {
+TokenSpan MaskedSentenceDataset::span_of(const TokenStore& store, int64_t sentence) const {
   const auto begin = store.first_token(sentence);
   return {&store, begin, std::min(store.first_token(sentence + 1), begin + longest_)};
 }
@@ -87,7 +88,7 @@ MaskedSentenceDataset::Run MaskedSentenceDataset::run_from(const TokenStore& sto
                                                            int64_t first,
                                                            int64_t end) const {
   const auto length_of = [&](int64_t sentence) {
-    return range_of(store, sentence).tokens() + template_.num_special_tokens();
+    return span_of(store, sentence).tokens() + template_.num_special_tokens();
   };
   Run run{.first = first};
   for (auto sentence = first; sentence < end; ++sentence) {
@@ -139,15 +140,16 @@ const MaskedSentenceDataset::Run& MaskedSentenceDataset::run_of(const Mixture::E
   return parts_[entry.part].runs[static_cast<std::size_t>(entry.index)];
 }
 
-MaskedSentenceDataset::TokenRange MaskedSentenceDataset::sample_sentence(
-    const Mixture::Entry& entry, int64_t own, Random& random) const {
+TokenSpan MaskedSentenceDataset::sample_sentence(const Mixture::Entry& entry,
+                                                 int64_t own,
+                                                 Random& random) const {
   const auto below = [&](int64_t bound) {
     return static_cast<int64_t>(random.uniform_int(static_cast<uint64_t>(bound)));
   };
   if (runs_ == 1) {
     const auto& run = run_of(entry);
     const auto other = below(run.sentences - 1);
-    return range_of(*parts_[entry.part].source.store, run.first + other + (other >= own ? 1 : 0));
+    return span_of(*parts_[entry.part].source.store, run.first + other + (other >= own ? 1 : 0));
   }
   int64_t before = 0;  // runs in front of this one
   for (std::size_t i = 0; i < entry.part; ++i) {
@@ -158,7 +160,7 @@ MaskedSentenceDataset::TokenRange MaskedSentenceDataset::sample_sentence(
   for (const auto& part : parts_) {
     if (sampled < std::ssize(part.runs)) {
       const auto& run = part.runs[static_cast<std::size_t>(sampled)];
-      return range_of(*part.source.store, run.first + below(run.sentences));
+      return span_of(*part.source.store, run.first + below(run.sentences));
     }
     sampled -= std::ssize(part.runs);
   }
@@ -176,9 +178,7 @@ std::vector<MaskedSentenceDataset::Selected> MaskedSentenceDataset::select(
   const auto wanted = std::llround(options_.fraction * static_cast<double>(sentences.size()));
   const auto count = static_cast<std::size_t>(
       std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, run.sentences - 1)));
-  for (std::size_t i = 0; i < count; ++i) {  // the first steps of a Fisher-Yates shuffle
-    std::swap(sentences[i], sentences[i + random.uniform_int(sentences.size() - i)]);
-  }
+  draw_to_front(sentences, count, random);
   std::sort(sentences.begin(), sentences.begin() + static_cast<std::ptrdiff_t>(count));
   std::vector<Selected> selected;
   selected.reserve(count);
@@ -191,7 +191,7 @@ std::vector<MaskedSentenceDataset::Selected> MaskedSentenceDataset::select(
     } else if (sample < options_.mask_sentence_prob + options_.random_sentence_prob) {
       one.replacement = Replacement::kRandom;
       one.random = sample_sentence(entry, one.sentence, random);
-      const auto own = range_of(store, run.first + one.sentence).tokens();
+      const auto own = span_of(store, run.first + one.sentence).tokens();
       one.random.end = std::min(one.random.end, one.random.begin + own + room);
       room += own - one.random.tokens();
     }
@@ -207,7 +207,7 @@ int64_t MaskedSentenceDataset::length(int64_t epoch, int64_t item) const {
   int64_t length = run.length;
   for (const auto& one : select(epoch, entry)) {
     if (one.replacement == Replacement::kRandom) {
-      length += one.random.tokens() - range_of(store, run.first + one.sentence).tokens();
+      length += one.random.tokens() - span_of(store, run.first + one.sentence).tokens();
     }
   }
   return length;
@@ -223,7 +223,7 @@ Example MaskedSentenceDataset::example(int64_t epoch, int64_t item) const {
   Example example;
   auto next = selected.begin();
   for (int64_t sentence = 0; sentence < run.sentences; ++sentence) {
-    const auto own = range_of(*part.source.store, run.first + sentence);
+    const auto own = span_of(*part.source.store, run.first + sentence);
     const bool is_selected = next != selected.end() && next->sentence == sentence;
     const auto replacement = is_selected ? next->replacement : Replacement::kNone;
     auto& ids = example.ids;
@@ -257,11 +257,7 @@ Example MaskedSentenceDataset::example(int64_t epoch, int64_t item) const {
 
 std::string MaskedSentenceDataset::location(int64_t epoch, int64_t item) const {
   const auto entry = mixture_->locate(epoch, item);
-  const auto& source = parts_[entry.part].source;
-  const auto sentence = run_of(entry).first;
-  const auto document = document_of_sentence(*source.store, sentence);
-  return str_cat(source.name, ", document ", document + 1, ", sentence ",
-                 sentence - source.store->first_sentence(document) + 1);
+  return location_of_sentence(parts_[entry.part].source, run_of(entry).first);
 }
 
 std::vector<std::string> MaskedSentenceDataset::remarks() const {

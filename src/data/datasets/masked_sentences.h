@@ -65,28 +65,22 @@ class MaskedSentenceDataset : public Dataset {
     int64_t truncated = 0;  // documents of which only the first run is kept
     int64_t dropped = 0;    // documents dropped: longer than one run
   };
-  /// A sentence of a store, truncated.
-  struct TokenRange {
-    const TokenStore* store = nullptr;
-    int64_t begin = 0;
-    int64_t end = 0;
-    int64_t tokens() const { return end - begin; }
-  };
   enum class Replacement { kMask, kRandom, kNone };
   struct Selected {
     int64_t sentence = 0;  // of the run
     Replacement replacement = Replacement::kNone;
-    TokenRange random = {};  // of kRandom
+    TokenSpan random = {};  // of kRandom
   };
 
   void add_document(int64_t document, Truncation truncation, Part& part) const;
   /// The longest run from this sentence on; `end` of its document.
   Run run_from(const TokenStore& store, int64_t first, int64_t end) const;
-  TokenRange range_of(const TokenStore& store, int64_t sentence) const;
+  /// A sentence of a store, truncated.
+  TokenSpan span_of(const TokenStore& store, int64_t sentence) const;
   const Run& run_of(const Mixture::Entry& entry) const;
   std::vector<Selected> select(int64_t epoch, const Mixture::Entry& entry) const;
   /// A sentence of another run, or, if there is only one, another of this.
-  TokenRange sample_sentence(const Mixture::Entry& entry, int64_t own, Random& random) const;
+  TokenSpan sample_sentence(const Mixture::Entry& entry, int64_t own, Random& random) const;
 
   LanguageSettings settings_;
   SentenceLimits limits_;

@@ -115,8 +115,8 @@ Masker::Selection Masker::select_tokens(const std::vector<int64_t>& ids, Random&
   const auto count = static_cast<std::size_t>(mask_count(static_cast<int64_t>(candidates.size())));
   Selection selection;
   selection.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {  // the first steps of a Fisher-Yates shuffle
-    std::swap(candidates[i], candidates[i + random.uniform_int(candidates.size() - i)]);
+  draw_to_front(candidates, count, random);
+  for (std::size_t i = 0; i < count; ++i) {
     selection.push_back({candidates[i], candidates[i] + 1});
   }
   return selection;

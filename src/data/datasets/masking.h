@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -24,6 +26,15 @@ struct MaskOptions {
   int64_t max_span = 10;
   bool is_static = false;  // the same masks in every epoch, to compare with dynamic masking
 };
+
+/// Draws `count` of the values without replacement, to the front, in random order: the first steps
+/// of a Fisher-Yates shuffle.
+template <class Value>
+void draw_to_front(std::vector<Value>& values, std::size_t count, Random& random) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::swap(values[i], values[i + random.uniform_int(values.size() - i)]);
+  }
+}
 
 /// Masks tokens of examples. Special tokens of the tokenizer are never selected and never drawn as
 /// replacements.

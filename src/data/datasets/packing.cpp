@@ -169,6 +169,12 @@ int64_t document_of_sentence(const TokenStore& store, int64_t sentence) {
                         [&](int64_t document) { return store.first_sentence(document); });
 }
 
+std::string location_of_sentence(const LanguageSource& source, int64_t sentence) {
+  const int64_t document = document_of_sentence(*source.store, sentence);
+  return str_cat(source.name, ", document ", document + 1, ", sentence ",
+                 sentence - source.store->first_sentence(document) + 1);
+}
+
 PackedText::PackedText(const std::vector<LanguageSource>& sources,
                        const PackingSettings& settings,
                        uint64_t seed)

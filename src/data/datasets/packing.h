@@ -42,6 +42,8 @@ PackedSequences pack_sequences(const TokenStore& store, const PackingSettings& s
 int64_t document_of_token(const TokenStore& store, int64_t token);
 /// Document that contains a sentence.
 int64_t document_of_sentence(const TokenStore& store, int64_t sentence);
+/// `train.txt, document 2, sentence 5`, for messages.
+std::string location_of_sentence(const LanguageSource& source, int64_t sentence);
 
 /// Sources of running text, packed into sequences and mixed by their weights.
 class PackedText {

@@ -91,9 +91,9 @@ std::pair<int64_t, int64_t> PairDataset::chunks_of_document(const Part& part, in
   return {from(store.first_sentence(document)), from(store.first_sentence(document + 1))};
 }
 
-PairDataset::TokenSpan PairDataset::sample_negative(const Mixture::Entry& entry,
-                                                    int64_t tokens,
-                                                    Random& random) const {
+TokenSpan PairDataset::sample_negative(const Mixture::Entry& entry,
+                                       int64_t tokens,
+                                       Random& random) const {
   const Part* part = &parts_[entry.part];
   const auto [own_begin, own_end] = chunks_of_document(*part, entry.index);
   const auto below = [&](int64_t bound) {
@@ -196,10 +196,8 @@ Example PairDataset::example(int64_t epoch, int64_t item) const {
 std::string PairDataset::location(int64_t epoch, int64_t item) const {
   const Mixture::Entry entry = mixture_->locate(epoch, item);
   const Part& part = parts_[entry.part];
-  const int64_t sentence = part.document_chunks.chunks[static_cast<std::size_t>(entry.index)].first;
-  const int64_t document = document_of_sentence(*part.source.store, sentence);
-  return str_cat(part.source.name, ", document ", document + 1, ", sentence ",
-                 sentence - part.source.store->first_sentence(document) + 1);
+  return location_of_sentence(
+      part.source, part.document_chunks.chunks[static_cast<std::size_t>(entry.index)].first);
 }
 
 std::vector<std::string> PairDataset::remarks() const {

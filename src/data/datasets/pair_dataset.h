@@ -45,12 +45,6 @@ class PairDataset : public Dataset {
     LanguageSource source;
     Chunks document_chunks;
   };
-  struct TokenSpan {
-    const TokenStore* store = nullptr;
-    int64_t begin = 0;
-    int64_t end = 0;
-    int64_t tokens() const { return end - begin; }
-  };
   struct Pair {
     TokenSpan first;
     TokenSpan second;

@@ -36,6 +36,14 @@ class TokenStore {
   virtual int64_t largest_token() const { return -1; }
 };
 
+/// Tokens [begin, end) of a store.
+struct TokenSpan {
+  const TokenStore* store = nullptr;
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t tokens() const { return end - begin; }
+};
+
 /// Opens the store of one data item: looked up in the cache by the hash of the file contents and of
 /// all settings that affect tokens, else built there on all cores (bounded memory, written
 /// atomically; if two processes build at once, one file wins). A damaged store is rebuilt. Throws
