@@ -76,6 +76,19 @@ std::string show_example(const data::Example& example,
   return line;
 }
 
+namespace {
+
+/// Tokens without targets.
+std::string show_ids(const std::vector<int64_t>& ids,
+                     const data::Tokenizer& tokenizer,
+                     bool has_colors) {
+  data::Example shown;
+  shown.ids = ids;
+  return show_example(shown, tokenizer, has_colors);
+}
+
+}  // namespace
+
 std::string show_token_metadata(const data::Example& example,
                                 const std::vector<std::string>& languages) {
   if (languages.empty() && example.positions.empty()) {
@@ -120,17 +133,15 @@ std::string show_predicted_sentences(const data::Example& example,
   auto begin = example.ids.begin();
   std::size_t target = 0;
   for (const auto length : example.sentence_lengths) {
-    data::Example sentence;
-    sentence.ids.assign(begin, begin + length);
+    lines.push_back(show_ids({begin, begin + length}, tokenizer, has_colors));
     begin += length;
-    lines.push_back(show_example(sentence, tokenizer, has_colors));
-    data::Example predicted;
+    std::vector<int64_t> predicted;
     const auto last = begin - example.ids.begin() - 1;
     while (target < example.targets.size() && example.target_positions[target] == last) {
-      predicted.ids.push_back(example.targets[target++]);
+      predicted.push_back(example.targets[target++]);
     }
-    if (!predicted.ids.empty()) {
-      lines.push_back(str_cat("  {", show_example(predicted, tokenizer, has_colors), "}"));
+    if (!predicted.empty()) {
+      lines.push_back(str_cat("  {", show_ids(predicted, tokenizer, has_colors), "}"));
     }
   }
   return join(lines, "\n");
@@ -139,16 +150,13 @@ std::string show_predicted_sentences(const data::Example& example,
 std::string show_generation(const data::Example& example,
                             const data::Tokenizer& tokenizer,
                             bool has_colors) {
-  const auto plain_of = [&](const data::Tokenizer& side, const std::vector<int64_t>& ids) {
-    data::Example shown;
-    shown.ids = ids;
-    return show_example(shown, side, has_colors);
-  };
   if (!example.source_ids.empty()) {
-    return str_cat("source: ", plain_of(tokenizer, example.source_ids),
-                   "\ntarget: ", plain_of(tokenizer.target(), example.targets));
+    return str_cat("source: ", show_ids(example.source_ids, tokenizer, has_colors),
+                   "\ntarget: ", show_ids(example.targets, tokenizer.target(), has_colors));
   }
-  const auto plain = [&](const std::vector<int64_t>& ids) { return plain_of(tokenizer, ids); };
+  const auto plain = [&](const std::vector<int64_t>& ids) {
+    return show_ids(ids, tokenizer, has_colors);
+  };
   if (example.prefix_length > 0) {
     return str_cat(
         "prefix: ", plain({example.ids.begin(), example.ids.begin() + example.prefix_length}),
