@@ -61,18 +61,21 @@ Step step(std::string_view text, std::size_t& at) {
 
 }  // namespace
 
-std::optional<std::size_t> first_invalid(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    for (uint64_t bytes = 0; at + sizeof(bytes) <= text.size(); at += sizeof(bytes)) {
-      std::memcpy(&bytes, text.data() + at, sizeof(bytes));
-      if ((bytes & 0x8080808080808080U) != 0) {  // not only ASCII
-        break;
-      }
-    }
-    if (at == text.size()) {
+std::size_t skip_ascii(std::string_view text, std::size_t at) {
+  for (uint64_t bytes = 0; at + sizeof(bytes) <= text.size(); at += sizeof(bytes)) {
+    std::memcpy(&bytes, text.data() + at, sizeof(bytes));
+    if ((bytes & 0x8080808080808080U) != 0) {
       break;
     }
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) {
+    ++at;
+  }
+  return at;
+}
+
+std::optional<std::size_t> first_invalid(std::string_view text) {
+  for (std::size_t at = skip_ascii(text, 0); at < text.size(); at = skip_ascii(text, at)) {
     const std::size_t begin = at;
     if (!step(text, at).is_valid) {
       return begin;

@@ -9,6 +9,10 @@ namespace weft::utf8 {
 
 inline constexpr char32_t kReplacement = 0xFFFD;
 
+/// Returns the position of the first byte from `at` on that is not ASCII; text.size() if there is
+/// none.
+std::size_t skip_ascii(std::string_view text, std::size_t at);
+
 /// Returns the byte offset of the first ill-formed UTF-8 sequence (overlong forms, surrogates and
 /// values above U+10FFFF included), or nullopt.
 std::optional<std::size_t> first_invalid(std::string_view text);

@@ -38,11 +38,11 @@ struct Pipeline::Scratch {
   Words words;
   WordCache cache;
 
-  // Of the next words: each is looked up some words ahead, so that its entry is in the CPU's caches
-  // in time.
-  static constexpr std::size_t kAhead = 16;
+  // Of the next words: their entries are requested before the first is read, so that they are in
+  // the CPU's caches in time.
+  static constexpr std::size_t kAhead = 32;
   std::array<WordKey, kAhead> keys;
-  std::array<WordCache::Line*, kAhead> lines{};  // null for long words
+  std::array<WordCache::Line*, kAhead> lines{};
 
   /// Appends the first `length` of the ids; copies them all, which takes no loop.
   template <std::size_t size>
@@ -236,44 +236,43 @@ void Pipeline::run(std::string_view text, bool is_tracked, const Emit& emit) con
 }
 
 void Pipeline::append_ids(const Words& words, Scratch& scratch) const {
-  constexpr std::size_t kAhead = Scratch::kAhead;
-  auto& keys = scratch.keys;
-  auto& lines = scratch.lines;
   const std::string_view text = words.text.view();
   const PaddedText padded(text);
-  const auto start_lookup = [&](std::size_t at) {
-    const auto [begin, end] = words.ranges[at];
-    lines[at % kAhead] = nullptr;
-    if (end - begin <= WordKey::kMaxBytes) {
-      keys[at % kAhead].assign(padded.at(begin), end - begin, serial_);
-      lines[at % kAhead] = &scratch.cache.line(keys[at % kAhead]);
-      __builtin_prefetch(lines[at % kAhead]);
-    }
-  };
   const std::size_t count = words.ranges.size();
-  for (std::size_t at = 0; at < std::min(kAhead, count); ++at) {
-    start_lookup(at);
+  for (std::size_t first = 0; first < count; first += Scratch::kAhead) {
+    const TextRange* const ranges = words.ranges.data() + first;
+    const std::size_t size = std::min(Scratch::kAhead, count - first);
+    for (std::size_t at = 0; at < size; ++at) {
+      const auto [begin, end] = ranges[at];
+      scratch.keys[at].assign(padded.at(begin), end - begin, serial_);
+      scratch.lines[at] = &scratch.cache.line(scratch.keys[at]);
+      __builtin_prefetch(scratch.lines[at]);
+    }
+    for (std::size_t at = 0; at < size; ++at) {
+      const WordCache::Line& line = *scratch.lines[at];
+      const WordCache::Entry* const entry = line.find(scratch.keys[at]);
+      if (entry != nullptr && !entry->fills_line()) {
+        scratch.append(entry->ids, entry->count());
+      } else if (entry != nullptr) {
+        const auto ids = line.many_ids();
+        scratch.append(
+            ids, static_cast<std::size_t>(std::find(ids.begin(), ids.end(), -1) - ids.begin()));
+      } else {
+        append_pieces(text.substr(ranges[at].begin, ranges[at].end - ranges[at].begin), at,
+                      scratch);
+      }
+    }
   }
-  for (std::size_t at = 0; at < count; ++at) {
-    WordCache::Line* const line = lines[at % kAhead];
-    const WordKey& key = keys[at % kAhead];
-    const WordCache::Entry* const entry = line != nullptr ? line->find(key) : nullptr;
-    if (entry != nullptr) {
-      scratch.append(entry->ids, entry->count());
-    } else {
-      const TextRange word = words.ranges[at];
-      scratch.pieces.clear();
-      model_->tokenize(text.substr(word.begin, word.end - word.begin), scratch.pieces);
-      if (line != nullptr) {
-        line->put(key, scratch.pieces);
-      }
-      for (const Piece& piece : scratch.pieces) {
-        scratch.append(std::array{piece.id}, 1);
-      }
-    }
-    if (at + kAhead < count) {
-      start_lookup(at + kAhead);
-    }
+}
+
+void Pipeline::append_pieces(std::string_view word, std::size_t at, Scratch& scratch) const {
+  scratch.pieces.clear();
+  model_->tokenize(word, scratch.pieces);
+  if (scratch.keys[at].is_short()) {
+    scratch.lines[at]->put(scratch.keys[at], scratch.pieces);
+  }
+  for (const Piece& piece : scratch.pieces) {
+    scratch.append(std::array{piece.id}, 1);
   }
 }
 

@@ -69,6 +69,7 @@ class Pipeline : public Tokenizer {
   template <class Emit>
   void run_words(Words& words, const Emit& emit) const;
   void append_ids(const Words& words, Scratch& scratch) const;
+  void append_pieces(std::string_view word, std::size_t at, Scratch& scratch) const;
   std::string_view added_or_piece(int32_t id) const;
   bool has_flag(int32_t id, Flag flag) const {
     return id >= 0 && id < size() && (flags_[static_cast<std::size_t>(id)] & flag) != 0;

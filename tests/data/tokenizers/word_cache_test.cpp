@@ -1,5 +1,6 @@
 #include "data/tokenizers/models/word_cache.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,8 +49,39 @@ TEST(WordCache, KeepsTwoWordsOfALineAndReplacesTheOlder) {
   ASSERT_NE(line.find(keys[1]), nullptr);
   EXPECT_EQ(line.find(keys[1])->ids[0], 1);
   EXPECT_EQ(line.find(keys[2])->ids[0], 2);
-  line.put(keys[0], {{1, 0, 1}, {1, 1, 2}, {1, 2, 3}, {1, 3, 4}});  // too many to keep
+  line.put(keys[0], std::vector<Piece>(8, {1, 0, 1}));  // too many to keep
   EXPECT_EQ(line.find(keys[0]), nullptr);
+}
+
+TEST(WordCache, AWordOfManyIdsFillsItsLine) {
+  WordCache::Line line;
+  const WordKey few = key_of("a", 0, 1, 1);
+  const WordKey many = key_of("b", 0, 1, 1);
+  for (int32_t count = 4; count <= 7; ++count) {
+    line.put(few, {{0, 0, 1}});
+    std::vector<Piece> pieces;
+    std::array<int32_t, 7> expected;
+    expected.fill(-1);
+    for (int32_t i = 0; i < count; ++i) {
+      pieces.push_back({1'000'000'000 * (i % 2) + i, 0, 1});
+      expected[static_cast<std::size_t>(i)] = pieces.back().id;
+    }
+    line.put(many, pieces);
+    EXPECT_EQ(line.find(few), nullptr);
+    ASSERT_NE(line.find(many), nullptr);
+    EXPECT_TRUE(line.find(many)->fills_line());
+    EXPECT_EQ(line.many_ids(), expected);
+    line.put(few, {{5, 0, 1}});
+    EXPECT_EQ(line.find(many), nullptr);
+    ASSERT_NE(line.find(few), nullptr);
+    EXPECT_FALSE(line.find(few)->fills_line());
+  }
+}
+
+TEST(WordCache, LongWordsAreNeverThere) {
+  const std::string text = "seventeen letters";
+  EXPECT_FALSE(key_of(text, 0, 17, 1).is_short());
+  EXPECT_TRUE(key_of(text, 0, 16, 1).is_short());
 }
 
 // `tokens` does not use the cache.

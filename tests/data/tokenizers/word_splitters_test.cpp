@@ -66,6 +66,29 @@ TEST_P(WordSplitters, EqualTheRegularExpressionOnRandomTexts) {
   }
 }
 
+// Longer than the 64 bytes that are split at once, with runs that begin and end anywhere in them.
+TEST_P(WordSplitters, EqualTheRegularExpressionOnLongRuns) {
+  const std::vector<std::string> characters = {
+      "a",      "S",  "7",   " ",   " ",    "\t",    "\n", "\r",   ".",
+      "'",      "'s", "'LL", " 'd", "é",    "中",    "€",  "“",    "\u00A0",
+      "\u2003", "½",  "٣",   "'ſ",  "word", " word", ". ", "\n  ", "  \n"};
+  uint64_t state = 2;
+  const auto random = [&state](std::size_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::size_t>(state >> 33) % below;
+  };
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text;
+    while (text.size() < 100 + random(200)) {
+      const std::string& character = characters[random(characters.size())];
+      for (std::size_t left = random(8) == 0 ? 1 + random(80) : 1; left > 0; --left) {
+        text += character;
+      }
+    }
+    expect_equal(text);
+  }
+}
+
 TEST_P(WordSplitters, EqualTheRegularExpressionForEveryCharacter) {
   std::string all;
   for (char32_t code = 0; code <= 0x2FA1F; ++code) {

@@ -17,7 +17,9 @@ struct Merge {
   int32_t id = 0;
 };
 
-/// Merges by their two sides; open addressing, since every uncached word needs many lookups.
+/// Merges by their two sides; open addressing, since every uncached word needs many lookups. For
+/// pairs of small ids, as bytes have, a table of bits tells which have a merge: in texts far from
+/// the training data, most have none.
 class PairTable {
  public:
   PairTable() : slots_(64) {}
@@ -28,6 +30,9 @@ class PairTable {
       grow();
     }
     const uint64_t key = pair_key(left, right);
+    if (is_small(left, right)) {
+      has_small_[small_index(left, right)] = true;
+    }
     Slot& slot = slots_[slot_of(key)];
     count_ += slot.key == kFree ? 1 : 0;
     slot = {key, merge};
@@ -35,6 +40,9 @@ class PairTable {
 
   /// Rank kNever if the pair has no merge.
   Merge find(int32_t left, int32_t right) const {
+    if (is_small(left, right) && !has_small_[small_index(left, right)]) {
+      return {};
+    }
     return slots_[slot_of(pair_key(left, right))].merge;
   }
 
@@ -73,6 +81,15 @@ class PairTable {
     }
   }
 
+  static constexpr std::size_t kSmallIds = 512;
+  static bool is_small(int32_t left, int32_t right) {
+    return static_cast<uint32_t>(left | right) < kSmallIds;
+  }
+  static std::size_t small_index(int32_t left, int32_t right) {
+    return static_cast<std::size_t>(left) * kSmallIds + static_cast<std::size_t>(right);
+  }
+
+  std::vector<bool> has_small_ = std::vector<bool>(kSmallIds * kSmallIds);  // by small_index
   std::vector<Slot> slots_;
   std::size_t count_ = 0;
 };

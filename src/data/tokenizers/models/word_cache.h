@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/tokenizers/models/model.h"
+#include "data/tokenizers/models/piece_pair.h"
 
 namespace weft::data {
 
@@ -20,8 +21,10 @@ struct WordKey {
   uint64_t second = 0;
   uint32_t tag = 0;  // length and tokenizer; 0: no word
 
-  /// Reads the first `size` of the kMaxBytes bytes at `at`.
+  /// Reads the first `size` of the kMaxBytes bytes at `at`. All longer words have one key, which
+  /// no entry has.
   void assign(const char* at, std::size_t size, uint32_t tokenizer) {
+    size = std::min(size, kMaxBytes + 1);
     const auto eight = [at](std::size_t from) {
       uint64_t bytes = 0;
       std::memcpy(&bytes, at + from, 8);
@@ -38,8 +41,10 @@ struct WordKey {
     return (mixed ^ (mixed >> 32)) * kFactor;
   }
 
+  bool is_short() const { return (tag & 0xFFU) <= kMaxBytes; }
+
  private:
-  using Masks = std::array<std::array<uint64_t, 2>, kMaxBytes + 1>;
+  using Masks = std::array<std::array<uint64_t, 2>, kMaxBytes + 2>;
 
   /// Of the bytes of words, by their length.
   static constexpr Masks make_masks() {
@@ -81,12 +86,13 @@ class PaddedText {
 class WordCache {
  public:
   static constexpr std::size_t kMaxIds = 3;
+  static constexpr std::size_t kMaxIdsOfLine = 7;
 
   struct Entry {
     uint64_t first = 0;
     uint64_t second = 0;
     uint32_t tag = 0;
-    std::array<int32_t, kMaxIds> ids{};  // -1 after the last
+    std::array<int32_t, kMaxIds> ids{};  // -1 after the last; kFillsLine: they are in the line
 
     bool holds(const WordKey& key) const {
       return ((first ^ key.first) | (second ^ key.second) | (tag ^ key.tag)) == 0;
@@ -94,9 +100,10 @@ class WordCache {
     std::size_t count() const {
       return std::size_t{ids[0] >= 0} + std::size_t{ids[1] >= 0} + std::size_t{ids[2] >= 0};
     }
+    bool fills_line() const { return ids[0] == kFillsLine; }
   };
 
-  /// One CPU cache line.
+  /// One CPU cache line: two words, or a word of many ids, which take the place of the second.
   struct alignas(64) Line {
     std::array<Entry, 2> entries;
 
@@ -106,15 +113,36 @@ class WordCache {
       return entry.holds(key) ? &entry : nullptr;
     }
 
-    /// Replaces the older entry, unless there are too many ids.
+    /// The ids of a word that fills the line; -1 after the last.
+    std::array<int32_t, kMaxIdsOfLine> many_ids() const {
+      const Entry& packed = entries[1];
+      return {static_cast<int32_t>(packed.first),
+              static_cast<int32_t>(packed.first >> 32),
+              static_cast<int32_t>(packed.second),
+              static_cast<int32_t>(packed.second >> 32),
+              packed.ids[0],
+              packed.ids[1],
+              packed.ids[2]};
+    }
+
+    /// Replaces the older entry, or both, unless there are too many ids.
     void put(const WordKey& key, const std::vector<Piece>& pieces) {
-      if (pieces.size() > kMaxIds) {
+      if (pieces.size() > kMaxIdsOfLine) {
         return;
       }
-      entries[1] = entries[0];
-      entries[0] = {.first = key.first, .second = key.second, .tag = key.tag, .ids = {-1, -1, -1}};
-      std::transform(pieces.begin(), pieces.end(), entries[0].ids.begin(),
+      std::array<int32_t, kMaxIdsOfLine> ids;
+      ids.fill(-1);
+      std::transform(pieces.begin(), pieces.end(), ids.begin(),
                      [](const Piece& piece) { return piece.id; });
+      Entry entry = {key.first, key.second, key.tag, {ids[0], ids[1], ids[2]}};
+      if (pieces.size() > kMaxIds) {
+        entry.ids[0] = kFillsLine;
+        entries[1] = {
+            pair_key(ids[1], ids[0]), pair_key(ids[3], ids[2]), 0, {ids[4], ids[5], ids[6]}};
+      } else {
+        entries[1] = entries[0].fills_line() ? Entry{} : entries[0];
+      }
+      entries[0] = entry;
     }
   };
 
@@ -123,6 +151,7 @@ class WordCache {
   Line& line(const WordKey& key) { return lines_[key.hash() >> (64 - kBits)]; }
 
  private:
+  static constexpr int32_t kFillsLine = -2;
   static constexpr int kBits = 16;
   std::vector<Line> lines_;
 };

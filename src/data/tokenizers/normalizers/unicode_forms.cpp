@@ -104,6 +104,23 @@ bool begins_segment(char32_t code, UnicodeForm form) {
   return !is_combining(parts.front());
 }
 
+/// Whether a code point stays as it is if it is a segment of its own.
+bool is_stable(char32_t code, UnicodeForm form) {
+  return code < (form == UnicodeForm::kNfc ? 0x300U : 0x80U) || is_whole(code);
+}
+
+/// Whether all code points are segments of their own that stay as they are.
+bool is_normalized(std::string_view text, UnicodeForm form) {
+  for (std::size_t at = utf8::skip_ascii(text, 0); at < text.size();
+       at = utf8::skip_ascii(text, at)) {
+    const char32_t code = utf8::next(text, at);
+    if (!is_stable(code, form) || !begins_segment(code, form)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Returns the code points of one segment in the given form.
 std::string formed(std::string_view segment, UnicodeForm form) {
   std::vector<utf8proc_int32_t> buffer;
@@ -151,15 +168,10 @@ class Lowercase : public Normalizer {
   void apply(AlignedText& text) const override { text = lowered(text); }
 };
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
-}
-
 }  // namespace
 
 void apply_form(AlignedText& text, UnicodeForm form) {
-  if (is_ascii(text.view())) {
+  if (is_normalized(text.view(), form)) {
     return;
   }
   AlignedText result(text.is_tracked());
@@ -176,7 +188,7 @@ void apply_form(AlignedText& text, UnicodeForm form) {
       end = after;
     }
     const std::string_view segment = bytes.substr(begin, end - begin);
-    if (end == after_first && (first < 0x80 || is_whole(first))) {
+    if (end == after_first && is_stable(first, form)) {
       result.append_unchanged(text, begin, end);
     } else {
       const std::string changed = formed(segment, form);
@@ -194,11 +206,8 @@ void apply_form(AlignedText& text, UnicodeForm form) {
 AlignedText without_marks(const AlignedText& text, uint8_t mark) {
   AlignedTextBuilder result(text);
   const std::string_view bytes = text.view();
-  for (std::size_t begin = 0; begin < bytes.size();) {
-    if (static_cast<unsigned char>(bytes[begin]) < 0x80) {  // ASCII: not a mark
-      ++begin;
-      continue;
-    }
+  for (std::size_t begin = utf8::skip_ascii(bytes, 0); begin < bytes.size();
+       begin = utf8::skip_ascii(bytes, begin)) {
     std::size_t end = begin;
     if ((classes_of(utf8::next(bytes, end)) & mark) != 0) {
       result.replace(begin, end, "");
