@@ -55,9 +55,9 @@ class BytePair : public TokenModel {
     }
     read_merges(fields);
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
-      static constexpr std::string_view digits = "0123456789ABCDEF";
+      static constexpr std::string_view kDigits = "0123456789ABCDEF";
       bytes_[byte] =
-          vocabulary_.find(weft::str_cat("<0x", digits[byte / 16], digits[byte % 16], ">"));
+          vocabulary_.find(weft::str_cat("<0x", kDigits[byte / 16], kDigits[byte % 16], ">"));
     }
   }
 
@@ -103,6 +103,7 @@ class BytePair : public TokenModel {
     });
     std::sort(ranked.begin(), ranked.end());
     std::vector<std::pair<int32_t, int32_t>> found;
+    found.reserve(ranked.size());
     for (const auto& [rank, sides] : ranked) {
       found.push_back(sides);
     }

@@ -240,15 +240,16 @@ AlignedText lowered(const AlignedText& text) {
 }
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(const JsonFields& fields) {
-  static const std::array<std::pair<std::string_view, UnicodeForm>, 4> forms = {
+  static const std::array<std::pair<std::string_view, UnicodeForm>, 4> kForms = {
       {{"NFC", UnicodeForm::kNfc},
        {"NFD", UnicodeForm::kNfd},
        {"NFKC", UnicodeForm::kNfkc},
        {"NFKD", UnicodeForm::kNfkd}}};
   const std::string type = fields.text("type");
-  const auto found = std::find_if(forms.begin(), forms.end(),
+  const auto found = std::find_if(kForms.begin(), kForms.end(),
                                   [&](const auto& form) { return form.first == type; });
-  return std::make_unique<FormNormalizer>(found == forms.end() ? UnicodeForm::kNfc : found->second);
+  return std::make_unique<FormNormalizer>(found == kForms.end() ? UnicodeForm::kNfc
+                                                                : found->second);
 }
 
 std::unique_ptr<Normalizer> make_strip_accents(const JsonFields&) {
