@@ -114,6 +114,11 @@ TEST_F(InitTest, SaysWhatIsMissing) {
               run_init({"tag", lists});
             }).find("no list words or tokens"),
             std::string::npos);
+  const auto documents = folder_.write("d.jsonl", "{\"sentences\": [4], \"labels\": [\"b\"]}\n");
+  EXPECT_NE(message_of<UserError>([&] {
+              run_init({"tag", documents});
+            }).find("d.jsonl:1: a sentence that is not a string"),
+            std::string::npos);
   EXPECT_EQ(message_of<UserError>([] {
               run_init({"clasify", "a.csv"});
             }),

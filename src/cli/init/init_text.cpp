@@ -6,7 +6,6 @@
 #include "cli/init/column_choice.h"
 #include "cli/init/draft.h"
 #include "config/yaml.h"
-#include "data/error.h"
 #include "data/rows/tagged_rows.h"
 
 namespace weft::cli {
@@ -23,27 +22,6 @@ std::string describe_files(const std::string& path) {
   }
   return str_cat(path, ": ", files.size(), files.size() == 1 ? " file, " : " files, ",
                  format_bytes(static_cast<double>(bytes)));
-}
-
-/// Sentences of words with tags, or documents of sentences with tags.
-struct TaggedText {
-  data::TaggedRows rows;
-  bool has_documents = false;
-};
-
-/// Throws data::Error if the file has neither.
-TaggedText read_tagged_text(const std::string& path) {
-  const data::DataItem item{.path = path, .files = glob_paths(path)};
-  try {
-    return {.rows = data::read_tagged_rows(item)};
-  } catch (const data::Error&) {
-    try {
-      return {.rows = data::read_tagged_rows(item, data::TaggedUnit::kSentence),
-              .has_documents = true};
-    } catch (const data::Error&) {
-    }
-    throw;
-  }
 }
 
 void init_running_text(const InitRequest& request,
@@ -63,7 +41,10 @@ void init_running_text(const InitRequest& request,
 
 void init_tag(const InitRequest& request, Draft& draft) {
   const auto& path = request.paths.front();
-  const auto [rows, has_documents] = read_tagged_text(path);
+  const data::DataItem item{.path = path, .files = glob_paths(path)};
+  const auto unit = data::find_tagged_unit(item.files.front());
+  const bool has_documents = unit == data::TaggedUnit::kSentence;
+  const auto rows = data::read_tagged_rows(item, unit);
   data::ColumnProfile tags;
   const int64_t words = rows.begin(rows.size());
   for (int64_t word = 0; word < words; ++word) {

@@ -114,7 +114,36 @@ void restore_integers(Json& tags) {
   }
 }
 
+/// Keys of the first row; empty if it is not an object, which the readers report.
+Names first_keys(const std::string& file) {
+  formats::LineReader lines(file);
+  std::string_view line;
+  while (lines.next(line) && trim(line).empty()) {
+  }
+  const auto row = Json::parse(line, nullptr, false);
+  Names keys;
+  if (row.is_object()) {
+    for (const auto& [key, value] : row.items()) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
 }  // namespace
+
+TaggedUnit find_tagged_unit(const std::string& file) {
+  const auto kind = formats::table_kind(file);
+  Names keys;
+  if (kind == formats::TableKind::kJsonl) {
+    keys = first_keys(file);
+  } else if (kind == formats::TableKind::kParquet) {
+    keys = formats::read_column_names(file, *kind);
+  }
+  return formats::first_column(kSentenceLists, keys) && !formats::first_column(kWordLists, keys)
+             ? TaggedUnit::kSentence
+             : TaggedUnit::kWord;
+}
 
 void read_tagged_json(const DataItem& item,
                       const std::string& file,

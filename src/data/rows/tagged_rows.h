@@ -78,6 +78,10 @@ class TaggedRows {
 /// column counts, a word without a tag, no sentence.
 TaggedRows read_tagged_rows(const DataItem& item, TaggedUnit unit = TaggedUnit::kWord);
 
+/// What has a tag in the first row of a JSON lines or Parquet file: sentences, if it has a list of
+/// those (`sentences`) and none of words. Words in other files.
+TaggedUnit find_tagged_unit(const std::string& file);
+
 /// Visits every sentence that the items read (for training a tokenizer); words are joined by
 /// spaces.
 void visit_tagged_texts(const std::vector<DataItem>& items,
