@@ -44,33 +44,42 @@ std::string own_name() {
 
 std::string host_key(const std::string& token, int rank) { return str_cat(token, "/host/", rank); }
 
-/// Answers everyone who asks for the token, also a second process of the same rank after the
-/// launcher replaced the first. Throws DistributedError with the ranks that did not come.
+std::string hello_key(int rank) { return str_cat("hello/", rank); }
+
+std::string arrived_key(const std::string& token, const std::string& nonce) {
+  return str_cat(token, "/arrived/", nonce);
+}
+
+/// Answers everyone who asks for the token, until the last process of each rank has it: the
+/// launcher may have replaced others, also ones that had it. Throws DistributedError with the ranks
+/// that did not come.
 std::string issue_token(c10d::Store& store,
                         const LaunchEnvironment& environment,
                         RendezvousClock::time_point deadline) {
   const std::string token = random_name();
   store.set(host_key(token, 0), own_name());
   std::map<int, std::string> answered;
-  while (store.add(token + "/arrived", 0) < environment.world_size - 1) {
+  for (;; std::this_thread::sleep_for(kPoll)) {
     std::vector<std::string> missing;
     for (int rank = 1; rank < environment.world_size; ++rank) {
-      const std::string hello = str_cat("hello/", rank);
-      if (store.check({hello})) {
-        const std::string nonce = store.get_to_str(hello);
-        if (std::exchange(answered[rank], nonce) != nonce) {
+      auto& nonce = answered[rank];
+      if (store.check({hello_key(rank)})) {
+        const std::string last = store.get_to_str(hello_key(rank));
+        if (std::exchange(nonce, last) != last) {
           store.set("reply/" + nonce, token);
         }
       }
-      if (!store.check({host_key(token, rank)})) {
+      if (nonce.empty() || !store.check({arrived_key(token, nonce)})) {
         missing.push_back(std::to_string(rank));
       }
     }
-    if (RendezvousClock::now() >= deadline && !missing.empty()) {
+    if (missing.empty()) {
+      break;
+    }
+    if (RendezvousClock::now() >= deadline) {
       throw DistributedError(str_cat(missing.size() == 1 ? "rank " : "ranks ", join(missing),
                                      " of ", environment.world_size, " did not join"));
     }
-    std::this_thread::sleep_for(kPoll);
   }
   store.set(token + "/go", std::string("1"));
   return token;
@@ -78,11 +87,11 @@ std::string issue_token(c10d::Store& store,
 
 std::string request_token(c10d::Store& store, int rank, RendezvousClock::time_point deadline) {
   const std::string nonce = random_name();
-  store.set(str_cat("hello/", rank), nonce);
+  store.set(hello_key(rank), nonce);
   store.wait({"reply/" + nonce}, until(deadline));
   const std::string token = store.get_to_str("reply/" + nonce);
   store.set(host_key(token, rank), own_name());
-  store.add(token + "/arrived", 1);
+  store.set(arrived_key(token, nonce), std::string("1"));
   store.wait({token + "/go"}, until(deadline));
   return token;
 }

@@ -83,6 +83,27 @@ TEST(Rendezvous, RestartedRanksIgnoreTheKeysOfTheDead) {
   ::waitpid(launcher, nullptr, 0);
 }
 
+TEST(Rendezvous, ARankThatIsReplacedCountsOnce) {
+  const auto results = test::run_in_ranks(3, [](LaunchEnvironment environment) -> std::string {
+    constexpr std::chrono::seconds kTimeout(10);
+    if (environment.rank == 1) {
+      const pid_t replaced = ::fork();
+      if (replaced == 0) {
+        meet(environment, kTimeout);
+        ::_exit(0);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      ::kill(replaced, SIGKILL);
+      ::waitpid(replaced, nullptr, 0);
+    } else if (environment.rank == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    }
+    const auto group = ProcessGroup::join(environment, {.timeout = kTimeout});
+    return str_cat(group->sum({1.0})[0]);
+  });
+  EXPECT_EQ(results, Texts(3, "3"));
+}
+
 TEST(Rendezvous, OwnAddressLeadsToTheHost) {
   EXPECT_EQ(own_address("127.0.0.1"), "127.0.0.1");
   EXPECT_TRUE(is_loopback(own_address("localhost")));
