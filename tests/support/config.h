@@ -20,8 +20,9 @@ inline config::Section section(std::string_view path,
     yaml += str_cat(yaml.empty() ? "" : "{", word, ": ");
   }
   std::vector<std::string> pairs;
+  pairs.reserve(keys.size());
   for (const auto& [key, value] : keys) {
-    pairs.push_back(key + ": " + value);
+    pairs.push_back(str_cat(key, ": ", value));
   }
   const std::string closing(words.size(), '}');
   const auto document = config::Document::parse(yaml + "{" + join(pairs) + closing, "test.yaml");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,10 @@ inline int free_port() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   socklen_t size = sizeof(address);
-  ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size);
-  ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  if (::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("no free port");
+  }
   ::close(descriptor);
   return ntohs(address.sin_port);
 }
@@ -85,6 +88,7 @@ inline pid_t start(const std::vector<std::string>& command,
                         std::freopen((directory + "/stdout").c_str(), "w", stdout) != nullptr &&
                         std::freopen((directory + "/stderr").c_str(), "w", stderr) != nullptr;
     std::vector<char*> raw;
+    raw.reserve(command.size() + 1);
     for (const auto& word : command) {
       raw.push_back(const_cast<char*>(word.c_str()));
     }

@@ -56,7 +56,7 @@ std::string arrived_key(const std::string& token, const std::string& nonce) {
 std::string issue_token(c10d::Store& store,
                         const LaunchEnvironment& environment,
                         RendezvousClock::time_point deadline) {
-  const std::string token = random_name();
+  std::string token = random_name();
   store.set(host_key(token, 0), own_name());
   std::map<int, std::string> answered;
   for (;; std::this_thread::sleep_for(kPoll)) {
@@ -89,7 +89,7 @@ std::string request_token(c10d::Store& store, int rank, RendezvousClock::time_po
   const std::string nonce = random_name();
   store.set(hello_key(rank), nonce);
   store.wait({"reply/" + nonce}, until(deadline));
-  const std::string token = store.get_to_str("reply/" + nonce);
+  std::string token = store.get_to_str("reply/" + nonce);
   store.set(host_key(token, rank), own_name());
   store.set(arrived_key(token, nonce), std::string("1"));
   store.wait({token + "/go"}, until(deadline));

@@ -43,8 +43,10 @@ TEST(Rendezvous, SaysThatThePortIsInUse) {
         sockaddr_in6 address{};
         address.sin6_family = AF_INET6;
         address.sin6_port = htons(static_cast<uint16_t>(environment.port));
-        ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-        ::listen(descriptor, 1);
+        if (::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+            ::listen(descriptor, 1) != 0) {
+          return "the port is taken";
+        }
         environment.world_size = 2;
         prepare_failure_report(environment.rank);
         meet(environment, std::chrono::seconds(2));
@@ -84,23 +86,24 @@ TEST(Rendezvous, RestartedRanksIgnoreTheKeysOfTheDead) {
 }
 
 TEST(Rendezvous, ARankThatIsReplacedCountsOnce) {
-  const auto results = test::run_in_ranks(3, [](LaunchEnvironment environment) -> std::string {
-    constexpr std::chrono::seconds kTimeout(10);
-    if (environment.rank == 1) {
-      const pid_t replaced = ::fork();
-      if (replaced == 0) {
-        meet(environment, kTimeout);
-        ::_exit(0);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      ::kill(replaced, SIGKILL);
-      ::waitpid(replaced, nullptr, 0);
-    } else if (environment.rank == 2) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    }
-    const auto group = ProcessGroup::join(environment, {.timeout = kTimeout});
-    return str_cat(group->sum({1.0})[0]);
-  });
+  const auto results =
+      test::run_in_ranks(3, [](const LaunchEnvironment& environment) -> std::string {
+        constexpr std::chrono::seconds kTimeout(10);
+        if (environment.rank == 1) {
+          const pid_t replaced = ::fork();
+          if (replaced == 0) {
+            meet(environment, kTimeout);
+            ::_exit(0);
+          }
+          std::this_thread::sleep_for(std::chrono::milliseconds(500));
+          ::kill(replaced, SIGKILL);
+          ::waitpid(replaced, nullptr, 0);
+        } else if (environment.rank == 2) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        }
+        const auto group = ProcessGroup::join(environment, {.timeout = kTimeout});
+        return str_cat(group->sum({1.0})[0]);
+      });
   EXPECT_EQ(results, Texts(3, "3"));
 }
 
