@@ -16,8 +16,8 @@ using BackendPtr = c10::intrusive_ptr<c10d::Backend>;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// Gloo, for tensors of the CPU. Waits until all ranks are connected. `timeout`: of this and of
-/// each work. Throws exceptions of c10d.
+/// Gloo, for tensors of the CPU. Waits until all ranks are connected. `timeout`: of this and,
+/// unless it is changed, of each work. Throws exceptions of c10d.
 BackendPtr connect_gloo(const LaunchEnvironment& environment,
                         const StorePtr& store,
                         std::chrono::milliseconds timeout);

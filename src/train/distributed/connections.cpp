@@ -25,8 +25,11 @@ Connections connect(const LaunchEnvironment& environment, const ProcessGroupOpti
   Connections result{.meeting = meet(environment, options.timeout),
                      .environment = environment,
                      .options = options};
+  const auto connect_timeout = std::min(options.timeout, options.connect_timeout);
+  result.meeting.store->setTimeout(connect_timeout);
+  result.gloo = connect_gloo(environment, result.meeting.store, connect_timeout);
+  result.gloo->setTimeout(options.timeout);
   result.meeting.store->setTimeout(options.timeout);
-  result.gloo = connect_gloo(environment, result.meeting.store, options.timeout);
   return result;
 }
 

@@ -23,7 +23,9 @@ class DistributedError : public std::runtime_error {
 };
 
 struct ProcessGroupOptions {
-  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of joining and of each collective
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // of meeting and of each collective
+  /// Of connecting to the others after all have met, if it is less than the timeout.
+  std::chrono::milliseconds connect_timeout = std::chrono::minutes(1);
   /// Of a collective once a stop was requested: before launchers kill, which is 30 s for most.
   std::chrono::milliseconds stop_timeout = std::chrono::seconds(15);
 };

@@ -107,6 +107,36 @@ TEST(Rendezvous, ARankThatIsReplacedCountsOnce) {
   EXPECT_EQ(results, Texts(3, "3"));
 }
 
+TEST(Rendezvous, ARankThatDiesBeforeItConnectsIsNoticedSoon) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto results = test::run_in_ranks(2, [](const LaunchEnvironment& environment) {
+    constexpr std::chrono::seconds kTimeout(60);
+    if (environment.rank == 1) {
+      meet(environment, kTimeout);
+      ::raise(SIGKILL);
+    }
+    ProcessGroup::join(environment,
+                       {.timeout = kTimeout, .connect_timeout = std::chrono::seconds(1)});
+    return std::string("connected");
+  });
+  EXPECT_TRUE(results[0].starts_with("rank 0 cannot connect to the others: ")) << results[0];
+  EXPECT_EQ(results[1], "signal 9");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(Rendezvous, TheTimeLimitOfConnectingIsNotThatOfCollectives) {
+  const auto results = test::run_in_ranks(2, [](const LaunchEnvironment& environment) {
+    const auto group = ProcessGroup::join(
+        environment,
+        {.timeout = std::chrono::seconds(60), .connect_timeout = std::chrono::seconds(1)});
+    if (environment.rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    }
+    return str_cat(group->sum({1.0})[0]);
+  });
+  EXPECT_EQ(results, Texts(2, "2"));
+}
+
 TEST(Rendezvous, OwnAddressLeadsToTheHost) {
   EXPECT_EQ(own_address("127.0.0.1"), "127.0.0.1");
   EXPECT_TRUE(is_loopback(own_address("localhost")));
