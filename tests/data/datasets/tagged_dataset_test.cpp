@@ -233,6 +233,10 @@ TEST_F(TaggedDatasetTest, ErrorsNameFileAndLine) {
             "x.jsonl:1: 1 words and 0 tags, must be one tag per word");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"]}\n")}),
             "x.jsonl:1: no list labels or tags or ner_tags, every row must have one");
+  EXPECT_EQ(
+      message({item("x.jsonl", "{\"sentences\": [\"a\"], \"tags\": [\"b\"]}\n")}),
+      "x.jsonl:1: no list words or tokens, every row must have one; a list of sentences needs "
+      "model.document");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": \"a\", \"tags\": []}\n")}),
             "x.jsonl:1: \"words\" is not a list");
   EXPECT_EQ(message({item("x.jsonl", "{\"words\": [\"a\"], \"tags\": [1.5]}\n")}),
