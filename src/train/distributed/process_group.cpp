@@ -175,6 +175,7 @@ ProcessGroup::Transfer ProcessGroup::start_reduce_scatter(const at::Tensor& slic
     state->buffer = at::empty({size() * own}, slice.options());
     std::vector<int64_t> received(static_cast<std::size_t>(size()), own);
     std::vector<int64_t> sent;
+    sent.reserve(static_cast<std::size_t>(size()));
     for (int other = 0; other < size(); ++other) {
       sent.push_back(count_of(slice, part, other));
     }
@@ -300,8 +301,8 @@ void ProcessGroup::barrier(std::string_view what, MayBeLate may_be_late) {
 }
 
 ProcessGroup& single_process() {
-  static const auto group = ProcessGroup::join({});
-  return *group;
+  static const auto kGroup = ProcessGroup::join({});
+  return *kGroup;
 }
 
 }  // namespace weft::train
