@@ -1,5 +1,6 @@
 #include "train/distributed/backends.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <thread>
@@ -9,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>  // empty without NCCL
 
+#include "train/distributed/process_group.h"
 #include "train/distributed/rendezvous.h"
 
 namespace weft::train {
@@ -22,7 +24,9 @@ constexpr std::chrono::microseconds kGpuPoll(20);
 
 BackendPtr connect_gloo(const LaunchEnvironment& environment,
                         const StorePtr& store,
-                        std::chrono::milliseconds timeout) {
+                        const ProcessGroupOptions& group_options) {
+  const auto timeout = std::min(group_options.timeout, group_options.connect_timeout);
+  store->setTimeout(timeout);
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   if (std::getenv("GLOO_SOCKET_IFNAME") != nullptr) {
     options = c10d::ProcessGroupGloo::Options::create_default(timeout);
@@ -31,9 +35,12 @@ BackendPtr connect_gloo(const LaunchEnvironment& environment,
         c10d::ProcessGroupGloo::createDeviceForHostname(own_address(environment.host)));
   }
   options->threads = kGlooThreads;
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(
+  auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
       c10::make_intrusive<c10d::PrefixStore>("gloo", store), environment.rank,
       environment.world_size, options);
+  store->setTimeout(group_options.timeout);
+  gloo->setTimeout(group_options.timeout);
+  return gloo;
 }
 
 #ifdef USE_C10D_NCCL

@@ -10,17 +10,20 @@
 
 namespace weft::train {
 
+struct ProcessGroupOptions;
+
 constexpr std::chrono::milliseconds kUnlimited = std::chrono::days(365);
 
 using BackendPtr = c10::intrusive_ptr<c10d::Backend>;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// Gloo, for tensors of the CPU. Waits until all ranks are connected. `timeout`: of this and,
-/// unless it is changed, of each work. Throws exceptions of c10d.
+/// Gloo, for tensors of the CPU. Waits until all ranks are connected, each having come here at
+/// about the same time. The store and each work then have the timeout of the options. Throws
+/// exceptions of c10d.
 BackendPtr connect_gloo(const LaunchEnvironment& environment,
                         const StorePtr& store,
-                        std::chrono::milliseconds timeout);
+                        const ProcessGroupOptions& options);
 
 /// Whether this program has NCCL: it must be built with LibTorch for CUDA and find the headers of
 /// CUDA and NCCL.

@@ -25,11 +25,7 @@ Connections connect(const LaunchEnvironment& environment, const ProcessGroupOpti
   Connections result{.meeting = meet(environment, options.timeout),
                      .environment = environment,
                      .options = options};
-  const auto connect_timeout = std::min(options.timeout, options.connect_timeout);
-  result.meeting.store->setTimeout(connect_timeout);
-  result.gloo = connect_gloo(environment, result.meeting.store, connect_timeout);
-  result.gloo->setTimeout(options.timeout);
-  result.meeting.store->setTimeout(options.timeout);
+  result.gloo = connect_gloo(environment, result.meeting.store, options);
   return result;
 }
 
@@ -45,8 +41,9 @@ void connect_part(
     whole.run("connect", [&] {
       part.gloo = ask_in_time(
           whole.options.timeout,
-          [environment = part.environment, store = part.meeting.store,
-           timeout = whole.options.timeout] { return connect_gloo(environment, store, timeout); });
+          [environment = part.environment, store = part.meeting.store, options = part.options] {
+            return connect_gloo(environment, store, options);
+          });
     });
   }
   whole.parts.push_back(&part);
