@@ -44,7 +44,7 @@ const Json& list_of(const Json& row,
       return *found;
     }
   }
-  const bool has_sentences = &default_names == &kWordLists && row.contains(kSentenceLists.front());
+  const bool has_sentences = default_names == kWordLists && row.contains(kSentenceLists.front());
   throw Error(str_cat(location, ": no list ", join(keys, " or "), ", every row must have one",
                       has_sentences ? "; a list of sentences needs model.document" : ""));
 }

@@ -268,9 +268,7 @@ void Pipeline::append_ids(const Words& words, Scratch& scratch) const {
 void Pipeline::append_pieces(std::string_view word, std::size_t at, Scratch& scratch) const {
   scratch.pieces.clear();
   model_->tokenize(word, scratch.pieces);
-  if (scratch.keys[at].is_short()) {
-    scratch.lines[at]->put(scratch.keys[at], scratch.pieces);
-  }
+  scratch.lines[at]->put(scratch.keys[at], scratch.pieces);
   for (const Piece& piece : scratch.pieces) {
     scratch.append(std::array{piece.id}, 1);
   }

@@ -82,6 +82,9 @@ TEST(WordCache, LongWordsAreNeverThere) {
   const std::string text = "seventeen letters";
   EXPECT_FALSE(key_of(text, 0, 17, 1).is_short());
   EXPECT_TRUE(key_of(text, 0, 16, 1).is_short());
+  WordCache::Line line;
+  line.put(key_of(text, 0, 17, 1), {{1, 0, 17}});
+  EXPECT_EQ(line.find(key_of(text, 0, 17, 1)), nullptr);
 }
 
 // `tokens` does not use the cache.

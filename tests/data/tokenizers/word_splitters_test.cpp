@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 #include "data/tokenizers/pre_tokenizers/pattern.h"
 #include "data/tokenizers/pre_tokenizers/pre_tokenizer.h"
@@ -52,15 +54,11 @@ TEST_P(WordSplitters, EqualTheRegularExpressionOnRandomTexts) {
       "S", "'", "'", " ", " ", " ",  "\t",     "\n",     "\r",        "\r\n",   "1",      "2",
       "٣", "½", ".", "-", "é", "ж",  "中",     "\u0301", "\u00A0",    "\u2003", "\u0085", "\u200B",
       "ſ", "ß", "_", "€", "😀", "\v", "\u2028", "'ll",    "abcdefghij"};
-  uint64_t state = 1;
-  const auto random = [&state](std::size_t below) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::size_t>(state >> 33) % below;
-  };
+  Random random(1, RandomPurpose::kSample, 0, 0);
   for (int round = 0; round < 20'000; ++round) {
     std::string text;
-    for (std::size_t left = 1 + random(12); left > 0; --left) {
-      text += characters[random(characters.size())];
+    for (std::size_t left = 1 + random.uniform_int(12); left > 0; --left) {
+      text += characters[random.uniform_int(characters.size())];
     }
     expect_equal(text);
   }
@@ -72,16 +70,13 @@ TEST_P(WordSplitters, EqualTheRegularExpressionOnLongRuns) {
       "a",      "S",  "7",   " ",   " ",    "\t",    "\n", "\r",   ".",
       "'",      "'s", "'LL", " 'd", "é",    "中",    "€",  "“",    "\u00A0",
       "\u2003", "½",  "٣",   "'ſ",  "word", " word", ". ", "\n  ", "  \n"};
-  uint64_t state = 2;
-  const auto random = [&state](std::size_t below) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::size_t>(state >> 33) % below;
-  };
+  Random random(2, RandomPurpose::kSample, 0, 0);
   for (int round = 0; round < 20'000; ++round) {
     std::string text;
-    while (text.size() < 100 + random(200)) {
-      const std::string& character = characters[random(characters.size())];
-      for (std::size_t left = random(8) == 0 ? 1 + random(80) : 1; left > 0; --left) {
+    while (text.size() < 100 + random.uniform_int(200)) {
+      const std::string& character = characters[random.uniform_int(characters.size())];
+      for (std::size_t left = random.uniform_int(8) == 0 ? 1 + random.uniform_int(80) : 1; left > 0;
+           --left) {
         text += character;
       }
     }
@@ -97,7 +92,7 @@ TEST_P(WordSplitters, EqualTheRegularExpressionForEveryCharacter) {
     }
     std::string character;
     utf8::append(character, code);
-    all += "a" + character + character + " " + character + "1'" + character;
+    all += str_cat("a", character, character, " ", character, "1'", character);
     if (code % 64 == 63) {
       expect_equal(all);
       all.clear();

@@ -125,9 +125,9 @@ class WordCache {
               packed.ids[2]};
     }
 
-    /// Replaces the older entry, or both, unless there are too many ids.
+    /// Replaces the older entry, or both, unless the word is too long or has too many ids.
     void put(const WordKey& key, const std::vector<Piece>& pieces) {
-      if (pieces.size() > kMaxIdsOfLine) {
+      if (!key.is_short() || pieces.size() > kMaxIdsOfLine) {
         return;
       }
       std::array<int32_t, kMaxIdsOfLine> ids;

@@ -193,9 +193,10 @@ std::size_t end_of_word(const CharacterRuns& runs, std::size_t begin) {
 /// matter that the text behind a window may tell of another word at its last byte.
 template <class Pattern>
 void split_by(std::string_view text, TextRange range, std::vector<TextRange>& words) {
-  const CharacterRuns runs(text.substr(0, range.end));
+  text = text.substr(0, range.end);
+  const CharacterRuns runs(text);
   for (std::size_t begin = range.begin; begin < range.end;) {
-    const CharacterWindow window(runs.from(0), begin);
+    const CharacterWindow window(text, begin);
     const std::size_t open = Pattern::first_open(window);
     const bool is_last = window.is_last() && open == window.size();
     uint64_t begins = with_suffixes<Pattern>(Pattern::word_begins(window) | 1, window, runs, begin);
