@@ -98,7 +98,7 @@ class SublayerBlock : public Block {
   /// What is added to the stream, before dropout.
   at::Tensor branch_of(const Step& step, const at::Tensor& x, const ForwardContext& context) const {
     const auto kept = sequences_not_dropped(step.drop_path_rate, step.drop_path_site, context);
-    if (kept && kept->rows.size(0) == 0) {
+    if (kept && kept->rows.size(0) == 0 && !step.sublayer->must_run()) {
       return at::zeros_like(x);
     }
     if (kept) {

@@ -33,6 +33,9 @@ class Sublayer : public torch::nn::Module {
   /// over all of them. Otherwise only the rows that are read are computed.
   virtual bool mixes_tokens() const = 0;
 
+  /// Whether it must be called although it gets no rows.
+  virtual bool must_run() const { return false; }
+
   /// Features of the output where they may be others than D, which the block must be able to pass
   /// on.
   virtual std::optional<int64_t> output_dim() const { return std::nullopt; }

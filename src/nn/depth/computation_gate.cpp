@@ -171,7 +171,7 @@ at::Tensor gated_forward(const ComputationGateImpl& gate,
   }
   const auto count = gates.factors.size(0);
   const bool is_empty = gates.open->index.size(0) == 0;
-  if (is_empty && !sublayer.mixes_tokens()) {
+  if (is_empty && !sublayer.mixes_tokens() && !sublayer.must_run()) {
     return at::zeros({count, x.size(1)}, x.options());
   }
   const auto rows = selection == nullptr ? *gates.open : opened(*selection, *gates.open);

@@ -13,10 +13,12 @@
 #include "kernels/activation.h"
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
+#include "kernels/random_bits.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/auxiliary_losses.h"
+#include "nn/feed_forward/expert_exchange.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -31,9 +33,10 @@ struct Routes {
 };
 
 /// The two projections of an expert.
-class ExpertImpl : public torch::nn::Module {
+class FeedForwardExpert : public Expert {
  public:
-  explicit ExpertImpl(const FeedForwardOptions& options) {
+  FeedForwardExpert(const FeedForwardOptions& options, int64_t index, int64_t experts)
+      : Expert(index, experts) {
     const auto inner = (options.is_gated ? 2 : 1) * options.width;
     up = register_module("up", Linear(LinearOptions{options.dim, inner, options.has_bias}));
     down = register_module("down",
@@ -53,8 +56,8 @@ class MixtureOfExperts : public FeedForward {
       : options_(options), own_(own) {
     router_ = register_module("router", Linear(LinearOptions{options.dim, own.experts, false}));
     for (int64_t e = 0; e < own.experts; ++e) {
-      experts_.push_back(
-          register_module(str_cat("expert_", e), std::make_shared<ExpertImpl>(options)));
+      experts_.push_back(register_module(
+          str_cat("expert_", e), std::make_shared<FeedForwardExpert>(options, e, own.experts)));
     }
   }
 
@@ -63,8 +66,11 @@ class MixtureOfExperts : public FeedForward {
     return own_.balance_loss > 0 || own_.z_loss > 0 || own_.capacity || own_.expert_capacity;
   }
 
+  /// With expert parallelism other ranks wait for this one.
+  bool must_run() const override { return exchange() != nullptr; }
+
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    if (x.size(0) == 0) {
+    if (x.size(0) == 0 && !must_run()) {
       return x;
     }
     const auto logits = router_->forward(with_jitter(x, context), context);  // (N, E)
@@ -77,7 +83,7 @@ class MixtureOfExperts : public FeedForward {
     const auto chosen = choices.cpu().contiguous();
     add_losses(scores, probabilities, chosen, context);
     const auto routes = routes_of(chosen, context);
-    const auto outputs = run_experts(x, routes, context);
+    const auto outputs = outputs_of(x, routes, context);
     const auto by_choice =
         kernels::gather_rows(outputs, kernels::to_device(routes.outputs, x.device()))
             .view({x.size(0), own_.top, x.size(1)});
@@ -85,32 +91,63 @@ class MixtureOfExperts : public FeedForward {
   }
 
  private:
+  ExpertExchange* exchange() const { return ExpertExchange::of(*experts_.front()); }
+
   /// The outputs of the experts for their tokens, one after another, and a row of zeros, (M + 1,
   /// D).
-  at::Tensor run_experts(const at::Tensor& x,
-                         const Routes& routes,
-                         const ForwardContext& context) const {
+  at::Tensor outputs_of(const at::Tensor& x,
+                        const Routes& routes,
+                        const ForwardContext& context) const {
     const auto choices = kernels::to_device(routes.choices, x.device());
     const auto rows = kernels::gather_rows(x, choices.div(own_.top, "floor"));
     const auto kept = dropout_of(choices, x, context);
-    std::vector<at::Tensor> outputs;
-    int64_t begin = 0;
-    for (std::size_t e = 0; e < experts_.size(); ++e) {
-      if (routes.counts[e] > 0) {
-        const auto part = [&](const at::Tensor& all) {
-          return all.narrow(0, begin, routes.counts[e]);
-        };
-        outputs.push_back(run_expert(*experts_[e], part(rows),
-                                     kept.defined() ? part(kept) : at::Tensor(), context));
-      }
-      begin += routes.counts[e];
-    }
+    auto* const ranks = exchange();
+    auto outputs = ranks == nullptr
+                       ? run_experts(0, rows, routes.counts, kept, context)
+                       : std::vector{run_on_ranks(*ranks, rows, routes.counts, kept, context)};
     outputs.push_back(at::zeros({1, x.size(1)}, x.options()));
     return at::cat(outputs);
   }
 
+  /// Sends the rows to the ranks that have their experts, and runs the experts of this rank.
+  at::Tensor run_on_ranks(ExpertExchange& exchange,
+                          const at::Tensor& rows,
+                          const std::vector<int64_t>& counts,
+                          const at::Tensor& kept,
+                          const ForwardContext& context) const {
+    const ExpertDispatch dispatch(exchange, counts);
+    at::Tensor own_kept;
+    if (kept.defined()) {  // 0 or one other value
+      const auto scale = kernels::dropout_rule(options_.dropout, {}).scale;
+      own_kept = dispatch.send(kept.ne(0).to(at::kByte)).to(kept.scalar_type()) * scale;
+    }
+    const auto own_rows = dispatch.send(rows);
+    auto outputs = run_experts(dispatch.first(), own_rows, dispatch.counts(), own_kept, context);
+    outputs.push_back(own_rows.narrow(0, 0, 0));  // keeps the graph together if there are none
+    return dispatch.send_back(at::cat(outputs));
+  }
+
+  /// The outputs of each expert that has tokens. `rows`: `counts` of each expert from `first` on.
   /// `kept`: factors of the activations, or undefined.
-  at::Tensor run_expert(ExpertImpl& expert,
+  std::vector<at::Tensor> run_experts(int64_t first,
+                                      const at::Tensor& rows,
+                                      const std::vector<int64_t>& counts,
+                                      const at::Tensor& kept,
+                                      const ForwardContext& context) const {
+    std::vector<at::Tensor> outputs;
+    int64_t begin = 0;
+    for (std::size_t e = 0; e < counts.size(); ++e) {
+      if (counts[e] > 0) {
+        const auto part = [&](const at::Tensor& all) { return all.narrow(0, begin, counts[e]); };
+        outputs.push_back(run_expert(*experts_[static_cast<std::size_t>(first) + e], part(rows),
+                                     kept.defined() ? part(kept) : at::Tensor(), context));
+      }
+      begin += counts[e];
+    }
+    return outputs;
+  }
+
+  at::Tensor run_expert(FeedForwardExpert& expert,
                         const at::Tensor& x,
                         const at::Tensor& kept,
                         const ForwardContext& context) const {
@@ -261,7 +298,7 @@ class MixtureOfExperts : public FeedForward {
   FeedForwardOptions options_;
   MixtureOptions own_;
   Linear router_{nullptr};
-  std::vector<std::shared_ptr<ExpertImpl>> experts_;
+  std::vector<std::shared_ptr<FeedForwardExpert>> experts_;
 };
 
 }  // namespace

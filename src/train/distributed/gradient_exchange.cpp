@@ -13,6 +13,10 @@ namespace {
 // Of what is in no layer. Buffers of Gloo take as much memory as is in flight.
 constexpr int64_t kLeastBytesInFlight = int64_t{32} << 20;
 
+int64_t part_of(const at::Tensor& slice, const ProcessGroup& group) {
+  return (slice.numel() + group.size() - 1) / group.size();
+}
+
 }  // namespace
 
 GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup& group)
@@ -42,19 +46,22 @@ GradientExchange::GradientExchange(FlatParameters& flat_parameters, ProcessGroup
   order_.insert(order_.end(), outside.begin(), outside.end());
 }
 
+/// Whether this rank computes gradients of the range.
+bool GradientExchange::is_sent(std::size_t range) const {
+  const auto& layout = flat_parameters_.layout();
+  return layout.ranges()[range].is_trained && layout.is_used(layout.ranges()[range]);
+}
+
 int64_t GradientExchange::bytes_of(const Unit& unit) const {
   int64_t bytes = 0;
   for (const auto range : unit.ranges) {
-    bytes += entries_[range].empty()
-                 ? 0
-                 : static_cast<int64_t>(flat_parameters_.weights(range).nbytes());
+    bytes += is_sent(range) ? static_cast<int64_t>(flat_parameters_.weights(range).nbytes()) : 0;
   }
   return bytes;
 }
 
-void GradientExchange::begin(const at::Tensor& gradient, bool contributes) {
+void GradientExchange::begin(const at::Tensor& gradient) {
   gradient_ = gradient;
-  contributes_ = contributes;
   has_begun_ = true;
   sums_.reset();
   sent_ = 0;
@@ -98,7 +105,7 @@ void GradientExchange::allocate(const Unit& unit) {
   }
   const at::NoGradGuard no_grad;
   for (const auto range : unit.ranges) {
-    if (allocated_[range].defined() || entries_[range].empty()) {
+    if (allocated_[range].defined() || !is_sent(range)) {
       continue;
     }
     const auto& weights = flat_parameters_.weights(range);
@@ -120,7 +127,7 @@ at::Tensor GradientExchange::take_gradient(std::size_t range) {
     entry->parameter.mutable_grad().reset();
   }
   auto gradient = std::exchange(allocated_[range], {});
-  if (gradient.defined() && contributes_) {
+  if (gradient.defined()) {
     return gradient;
   }
   const auto& weights = flat_parameters_.weights(range);
@@ -134,10 +141,10 @@ void GradientExchange::send(const Unit& unit) {
   const at::NoGradGuard no_grad;
   advance();
   for (const auto index : unit.ranges) {
-    const auto& each = flat_parameters_.layout().ranges()[index];
-    if (!each.is_trained) {
+    if (!is_sent(index)) {
       continue;
     }
+    const auto& each = flat_parameters_.layout().ranges()[index];
     const auto flat = gradient_.defined() ? gradient_.narrow(0, each.range.begin, each.range.count)
                                           : take_gradient(index);
     for (const auto& piece : each.pieces) {
@@ -157,6 +164,13 @@ void GradientExchange::advance() {
 }
 
 void GradientExchange::send(const Piece& piece, const at::Tensor& slice) {
+  if (piece.owner) {  // which has computed with the data of all ranks of its shard group
+    reduce_replicas({.transfer = ProcessGroup::Transfer(nullptr),
+                     .piece = &piece,
+                     .slice = {},
+                     .sum = slice.to(at::kFloat)});
+    return;
+  }
   in_flight_[kReduce].push_back(
       {shard_group_.start_reduce_scatter(slice, piece.part), &piece, slice});
   bytes_in_flight_ += static_cast<int64_t>(slice.nbytes());
@@ -176,9 +190,6 @@ void GradientExchange::send(const Piece& piece, const at::Tensor& slice) {
 void GradientExchange::advance_first(Stage stage) {
   auto item = std::move(in_flight_[stage].front());
   in_flight_[stage].pop_front();
-  const auto part_of_replica = [&] {
-    return (item.sum.numel() + replica_group_.size() - 1) / replica_group_.size();
-  };
   switch (stage) {
     case kReduce:
       item.sum = shard_group_.finish_reduce_scatter(item.transfer);
@@ -186,18 +197,14 @@ void GradientExchange::advance_first(Stage stage) {
         bytes_in_flight_ -= static_cast<int64_t>(item.slice.nbytes());
         item.slice.reset();
       }
-      if (replica_group_.size() == 1) {
-        take_sum(std::move(item));
-        return;
-      }
-      item.transfer = replica_group_.start_reduce_scatter(item.sum, part_of_replica());
-      in_flight_[kReduceReplicas].push_back(std::move(item));
+      reduce_replicas(std::move(item));
       return;
     case kReduceReplicas: {
       const auto sum = replica_group_.finish_reduce_scatter(item.transfer);
-      const auto begin = std::min(replica_group_.rank() * part_of_replica(), item.sum.numel());
+      const auto part = part_of(item.sum, replica_group_);
+      const auto begin = std::min(replica_group_.rank() * part, item.sum.numel());
       item.sum.narrow(0, begin, sum.numel()).copy_(sum);
-      item.transfer = replica_group_.start_all_gather(item.sum, part_of_replica());
+      item.transfer = replica_group_.start_all_gather(item.sum, part);
       in_flight_[kGatherReplicas].push_back(std::move(item));
       return;
     }
@@ -209,6 +216,16 @@ void GradientExchange::advance_first(Stage stage) {
       shard_group_.finish_all_gather(item.transfer);
       bytes_in_flight_ -= static_cast<int64_t>(item.slice.nbytes());
   }
+}
+
+/// The sum of a shard group: adds those of the others.
+void GradientExchange::reduce_replicas(InFlight item) {
+  if (replica_group_.size() == 1) {
+    take_sum(std::move(item));
+    return;
+  }
+  item.transfer = replica_group_.start_reduce_scatter(item.sum, part_of(item.sum, replica_group_));
+  in_flight_[kReduceReplicas].push_back(std::move(item));
 }
 
 /// Of all ranks: keeps it, or brings it to the other ranks.

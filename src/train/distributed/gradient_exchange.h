@@ -24,8 +24,8 @@ class GradientExchange {
 
   /// Begins an exchange of `gradient`, of all trained elements. Undefined if gradients are sharded:
   /// those of a unit then have memory from `allocate` until they are sent; what is in no layer is
-  /// allocated here. `contributes`: false to send zeros instead.
-  void begin(const at::Tensor& gradient, bool contributes = true);
+  /// allocated here.
+  void begin(const at::Tensor& gradient);
   bool has_begun() const { return has_begun_; }
   /// Before the backward pass of the unit: gives its parameters a gradient, zero, if they are
   /// sharded and have none.
@@ -46,12 +46,14 @@ class GradientExchange {
     at::Tensor sum = {};  // of the elements that this rank owns
   };
 
+  bool is_sent(std::size_t range) const;
   int64_t bytes_of(const Unit& unit) const;
   at::Tensor take_gradient(std::size_t range);
   void send(const Unit& unit);
   void advance();
   void send(const Piece& piece, const at::Tensor& slice);
   void advance_first(Stage stage);
+  void reduce_replicas(InFlight item);
   void take_sum(InFlight item);
 
   FlatParameters& flat_parameters_;
@@ -62,7 +64,6 @@ class GradientExchange {
   std::vector<const Unit*> order_;     // in which units are sent: that of the backward pass
   int64_t most_bytes_in_flight_;
   bool has_begun_ = false;
-  bool contributes_ = true;
   at::Tensor gradient_;   // that is being sent
   at::Tensor sums_;       // of the owned elements; undefined before the first was received
   std::size_t sent_ = 0;  // units of order_

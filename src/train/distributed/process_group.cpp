@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -227,6 +228,24 @@ void ProcessGroup::finish_all_gather(Transfer& transfer) {
   if (state.buffer.defined()) {
     state.slice.copy_(state.buffer.narrow(0, 0, state.slice.numel()));
   }
+}
+
+at::Tensor ProcessGroup::all_to_all(const at::Tensor& slice,
+                                    std::vector<int64_t> sent,
+                                    std::vector<int64_t> received) {
+  check_slice(slice);
+  if (size() == 1) {
+    return slice;
+  }
+  const at::NoGradGuard no_grad;
+  auto result =
+      at::empty({std::accumulate(received.begin(), received.end(), int64_t{0})}, slice.options());
+  group_->run("all-to-all", [&] {
+    auto from = slice;
+    group_->wait(group_->backend_of(slice).alltoall_base(result, from, received, sent),
+                 slice.is_cuda());
+  });
+  return result;
 }
 
 void ProcessGroup::send(const at::Tensor& slice, int to) {

@@ -84,6 +84,13 @@ class ProcessGroup {
   Transfer start_all_gather(const at::Tensor& slice, int64_t part);
   void finish_all_gather(Transfer& transfer);
 
+  /// Sends the first sent[0] elements of the contiguous 1-D slice to rank 0, the next sent[1] to
+  /// rank 1, and so on. Returns what the ranks have sent to this one, in their order: received[r]
+  /// elements of rank r.
+  at::Tensor all_to_all(const at::Tensor& slice,
+                        std::vector<int64_t> sent,
+                        std::vector<int64_t> received);
+
   /// Sends a contiguous 1-D slice to one rank, which must receive it. In order.
   void send(const at::Tensor& slice, int to);
   void receive(const at::Tensor& slice, int from);

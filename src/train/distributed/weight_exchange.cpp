@@ -37,6 +37,9 @@ void WeightExchange::start(std::size_t range) {
   const at::NoGradGuard no_grad;
   const auto& layout = flat_parameters_.layout();
   const auto& each = layout.ranges()[range];
+  if (!layout.is_used(each)) {
+    return;
+  }
   const auto& weights = flat_parameters_.weights(range);
   const auto& own =
       flat_parameters_.compute().defined() ? flat_parameters_.compute() : flat_parameters_.master();
@@ -47,7 +50,9 @@ void WeightExchange::start(std::size_t range) {
       slice.narrow(0, owned.begin - piece.range.begin, owned.count)
           .copy_(own.narrow(0, layout.own_position(owned.begin), owned.count));
     }
-    in_flight_.push_back(group_.start_all_gather(slice, piece.part));
+    if (!each.owner) {
+      in_flight_.push_back(group_.start_all_gather(slice, piece.part));
+    }
   }
 }
 

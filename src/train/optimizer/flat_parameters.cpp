@@ -20,6 +20,11 @@ int64_t aligned(int64_t count, int64_t unit = kAlignment) {
   return (count + unit - 1) / unit * unit;
 }
 
+/// Whether the parameters can be in one range of the layout.
+bool are_exchanged_together(const ParameterEntry& a, const ParameterEntry& b) {
+  return unit_of(a.name) == unit_of(b.name) && a.owner == b.owner;
+}
+
 }  // namespace
 
 at::Tensor SegmentParameter::view(const at::Tensor& segment_tensor) const {
@@ -30,7 +35,7 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
                                at::ScalarType compute_type,
                                const ParameterSettingsFunction& settings_of,
                                const ShardOptions& shard) {
-  collect(module, settings_of);
+  collect(module, settings_of, shard);
   assign_offsets(shard);
   const at::NoGradGuard no_grad;
   const auto options = entries_.empty() ? at::TensorOptions()
@@ -65,7 +70,8 @@ FlatParameters::FlatParameters(torch::nn::Module& module,
           }) {}
 
 void FlatParameters::collect(torch::nn::Module& module,
-                             const ParameterSettingsFunction& settings_of) {
+                             const ParameterSettingsFunction& settings_of,
+                             const ShardOptions& shard) {
   // By tensor, because tied weights are one tensor under two names.
   std::unordered_map<const void*, std::size_t> indices;
   for (const auto& item : module.named_parameters()) {
@@ -79,7 +85,8 @@ void FlatParameters::collect(torch::nn::Module& module,
                           .begin = 0,
                           .count = parameter.numel(),
                           .is_trained = parameter.requires_grad(),
-                          .settings = settings_of(item.key(), parameter)});
+                          .settings = settings_of(item.key(), parameter),
+                          .owner = owner_of(item.key(), shard)});
     }
   }
 }
@@ -114,14 +121,17 @@ ShardLayout FlatParameters::make_layout(const ShardOptions& shard) const {
   std::sort(in_flat_order.begin(), in_flat_order.end(),
             [](const auto* a, const auto* b) { return a->begin < b->begin; });
   std::vector<UnitRange> ranges;
+  const ParameterEntry* before = nullptr;
   for (const auto* entry : in_flat_order) {
-    const auto unit = static_cast<std::size_t>(
-        std::find(units.begin(), units.end(), unit_of(entry->name)) - units.begin());
-    if (ranges.empty() || ranges.back().unit != unit ||
-        ranges.back().is_trained != entry->is_trained) {
-      ranges.push_back(
-          {.range = {.begin = entry->begin}, .unit = unit, .is_trained = entry->is_trained});
+    if (before == nullptr || !are_exchanged_together(*before, *entry) ||
+        before->is_trained != entry->is_trained) {
+      const auto unit = std::find(units.begin(), units.end(), unit_of(entry->name));
+      ranges.push_back({.range = {.begin = entry->begin},
+                        .unit = static_cast<std::size_t>(unit - units.begin()),
+                        .is_trained = entry->is_trained,
+                        .owner = entry->owner});
     }
+    before = entry;
   }
   for (std::size_t i = 0; i < ranges.size(); ++i) {  // with the gaps behind them
     auto& range = ranges[i].range;
@@ -152,6 +162,7 @@ void FlatParameters::add_slices() {
 // do not; returns their end.
 int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t begin) {
   int64_t end = begin;
+  const ParameterEntry* before = nullptr;
   for (auto& entry : entries_) {
     const auto& settings = entry.settings;
     if (!entry.is_trained || settings.group != group || settings.decays != decays) {
@@ -160,7 +171,7 @@ int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t b
     if (settings.has_own_segment || segments_.empty() || segments_.back().settings != settings) {
       end = aligned(end, kernels::kSumBlock);
       segments_.push_back({.begin = end, .settings = settings});
-    } else if (unit_of(entry.name) != unit_of(segments_.back().members.back().name)) {
+    } else if (!are_exchanged_together(*before, entry)) {
       end = aligned(end, kernels::kSumBlock);
     }
     auto& segment = segments_.back();
@@ -172,6 +183,7 @@ int64_t FlatParameters::append_trained(std::size_t group, bool decays, int64_t b
     end += aligned(entry.count);
     segment.count = end - segment.begin;
     segment.parameters += entry.count;
+    before = &entry;
   }
   return end;
 }
@@ -182,7 +194,7 @@ int64_t FlatParameters::append_frozen(bool decays, int64_t begin) {
   const ParameterEntry* before = nullptr;
   for (auto& entry : entries_) {
     if (!entry.is_trained && entry.settings.decays == decays) {
-      if (before == nullptr || unit_of(before->name) != unit_of(entry.name)) {
+      if (before == nullptr || !are_exchanged_together(*before, entry)) {
         end = aligned(end, kernels::kSumBlock);
       }
       entry.begin = end;
@@ -228,7 +240,7 @@ void FlatParameters::bind(const UnitRange& range) {
 void FlatParameters::allocate(const Unit& unit) {
   for (const auto range : unit.ranges) {
     auto storage = weights_[range].storage();
-    if (storage.nbytes() == 0) {
+    if (storage.nbytes() == 0 && layout_.is_used(layout_.ranges()[range])) {
       const auto bytes = static_cast<std::size_t>(weights_[range].nbytes());
       storage.unsafeGetStorageImpl()->set_data_ptr_noswap(storage.allocator()->allocate(bytes));
       storage.set_nbytes(bytes);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct ParameterEntry {
   int64_t count = 0;
   bool is_trained = true;  // false: frozen
   ParameterSettings settings = {};
+  std::optional<int> owner = std::nullopt;  // the rank that has it for itself
 };
 
 /// A parameter of a segment.
@@ -77,7 +79,8 @@ struct SegmentSlice {
 /// If they are sharded, each rank has the master weights, the gradient and the optimizer state of
 /// the elements that it owns only, and the module computes on a third buffer that
 /// WeightExchange fills. With Sharding::kGradients GradientExchange allocates the gradients, with
-/// Sharding::kAll the weights of a unit have memory only between `allocate` and `release`.
+/// Sharding::kAll the weights of a unit have memory only between `allocate` and `release`, and
+/// those that another rank has for itself never.
 class FlatParameters {
  public:
   /// The module must be on its device already and have run no backward pass. Which parameters are
@@ -141,7 +144,9 @@ class FlatParameters {
   void set_on_refresh(std::function<void()> on_refresh) { on_refresh_ = std::move(on_refresh); }
 
  private:
-  void collect(torch::nn::Module& module, const ParameterSettingsFunction& settings_of);
+  void collect(torch::nn::Module& module,
+               const ParameterSettingsFunction& settings_of,
+               const ShardOptions& shard);
   void assign_offsets(const ShardOptions& shard);
   int64_t append_trained(std::size_t group, bool decays, int64_t begin);
   int64_t append_frozen(bool decays, int64_t begin);

@@ -18,13 +18,14 @@ int64_t multiple_of_sum_block(int64_t count) {
   return (count + kernels::kSumBlock - 1) / kernels::kSumBlock * kernels::kSumBlock;
 }
 
-std::vector<Piece> pieces_of(const FlatRange& range, int ranks) {
+std::vector<Piece> pieces_of(const FlatRange& range, int ranks, std::optional<int> owner) {
   const int64_t longest_part = multiple_of_sum_block(kPieceElements / ranks);
   std::vector<Piece> pieces;
   for (int64_t begin = range.begin; begin < range.end();) {
     const int64_t count = std::min(longest_part * ranks, range.end() - begin);
     pieces.push_back({.range = {.begin = begin, .count = count},
-                      .part = multiple_of_sum_block((count + ranks - 1) / ranks)});
+                      .part = multiple_of_sum_block((count + ranks - 1) / ranks),
+                      .owner = owner});
     begin += count;
   }
   return pieces;
@@ -38,6 +39,9 @@ FlatRange intersection(const FlatRange& a, const FlatRange& b) {
 }
 
 FlatRange Piece::owned(int rank) const {
+  if (owner) {
+    return {.begin = range.begin, .count = rank == *owner ? range.count : 0};
+  }
   return intersection(range, {.begin = range.begin + rank * part, .count = part});
 }
 
@@ -53,7 +57,7 @@ ShardLayout::ShardLayout(std::vector<UnitRange> ranges,
     auto& each = ranges_[i];
     TORCH_CHECK(each.range.begin % kernels::kSumBlock == 0, "ShardLayout: range not aligned");
     units_.at(each.unit).ranges.push_back(i);
-    each.pieces = pieces_of(each.range, options.ranks);
+    each.pieces = pieces_of(each.range, options.ranks, each.owner);
   }
   for (int rank = 0; rank < options.ranks; ++rank) {
     auto& owned = owned_[static_cast<std::size_t>(rank)];
@@ -115,6 +119,17 @@ std::string_view unit_of(std::string_view parameter) {
     }
   }
   return {};
+}
+
+std::optional<int> owner_of(std::string_view parameter, const ShardOptions& options) {
+  for (auto end = parameter.rfind('.'); end != std::string_view::npos && end > 0;
+       end = parameter.rfind('.', end - 1)) {
+    const auto found = options.owners.find(parameter.substr(0, end));
+    if (found != options.owners.end()) {
+      return found->second;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace weft::train

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +18,9 @@ struct ShardOptions {
   Sharding sharding = Sharding::kNone;
   int rank = 0;
   int ranks = 1;
+  /// Modules, by name, whose parameters one rank has for itself: it computes for all others. Only
+  /// with Sharding::kAll.
+  std::map<std::string, int, std::less<>> owners = {};
 };
 
 /// Elements [begin, begin + count) of a flat tensor.
@@ -33,7 +39,8 @@ FlatRange intersection(const FlatRange& a, const FlatRange& b);
 /// the last ones.
 struct Piece {
   FlatRange range;
-  int64_t part = 0;  // elements per rank, a multiple of kernels::kSumBlock
+  int64_t part = 0;                         // elements per rank, a multiple of kernels::kSumBlock
+  std::optional<int> owner = std::nullopt;  // the rank that has all of it
 
   FlatRange owned(int rank) const;
 };
@@ -43,6 +50,7 @@ struct UnitRange {
   FlatRange range;
   std::size_t unit = 0;  // of ShardLayout::units
   bool is_trained = true;
+  std::optional<int> owner = std::nullopt;  // the rank that has it for itself; nullopt: divided
   std::vector<Piece> pieces = {};
 };
 
@@ -74,6 +82,10 @@ class ShardLayout {
   bool is_sharded() const { return options_.sharding != Sharding::kNone && options_.ranks > 1; }
   const std::vector<UnitRange>& ranges() const { return ranges_; }
   const std::vector<Unit>& units() const { return units_; }
+  /// Whether this rank computes with the range: not if another one has it for itself.
+  bool is_used(const UnitRange& range) const {
+    return !range.owner || *range.owner == options_.rank;
+  }
   /// Index of the range with the element at flat position `begin`.
   std::size_t range_at(int64_t begin) const;
   /// Elements of the given rank, in flat order; trained ones come first.
@@ -96,5 +108,8 @@ class ShardLayout {
 /// Name of the unit of a parameter: `decoder_layers.3` of `decoder_layers.3.norm.weight`, empty for
 /// a parameter outside the layers.
 std::string_view unit_of(std::string_view parameter);
+
+/// The rank that has the parameter for itself, as `ShardOptions::owners` says; nullopt: none.
+std::optional<int> owner_of(std::string_view parameter, const ShardOptions& options);
 
 }  // namespace weft::train

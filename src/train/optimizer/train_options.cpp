@@ -278,6 +278,13 @@ RanksOptions read_ranks(config::Section section) {
                "says. all: all ranks. machine: those of each machine (hybrid sharding, HSDP). "
                "Machines then exchange only sums of gradients, one part for each of their ranks. "
                "With 1, 2, 4, 8, ... ranks on a machine the result is the same."});
+  section.read("expert_parallel", options.expert_parallel,
+               {.help = "Expert parallelism: each rank keeps and computes some of the experts of a "
+                        "mixture of experts, and tokens travel to their experts instead of weights "
+                        "to the tokens. Needs shard: all."});
+  if (options.expert_parallel && options.shard != Sharding::kAll) {
+    section.report("expert_parallel", "needs shard: all");
+  }
   section.read_choice("overlap", options.overlap, kOverlap,
                       {.help = "Whether ranks send the gradients of a layer while the backward "
                                "pass continues. auto: if the ranks are on several machines. The "

@@ -77,6 +77,7 @@ struct DilocoOptions {
 struct RanksOptions {
   Sharding shard = Sharding::kNone;
   ShardGroup shard_group = ShardGroup::kAll;
+  bool expert_parallel = false;  // each rank has some of the experts for itself
   Overlap overlap = Overlap::kAuto;
   DilocoOptions diloco;
   config::Duration timeout = {.amount = 5, .unit = config::DurationUnit::kMinutes};

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/store/token_store.h"
+#include "train/distributed/expert_parallel.h"
 
 namespace weft::train {
 
@@ -19,6 +20,22 @@ void divide_ranks(const RanksOptions& options, ProcessGroup& group) {
         "[run] train.ranks.shard has no effect: train.ranks.shard_group is machine, and each "
         "machine has one rank");
   }
+}
+
+ShardOptions shard_options(const RanksOptions& options,
+                           const torch::nn::Module& model,
+                           ProcessGroup& group) {
+  const auto& shard_group = group.shard_group();
+  ShardOptions shard{
+      .sharding = options.shard, .rank = shard_group.rank(), .ranks = shard_group.size()};
+  if (options.expert_parallel && shard.ranks > 1) {
+    shard.owners = expert_owners(model, shard.ranks);
+    if (shard.owners.empty() && group.is_main()) {
+      log::warning(
+          "[run] train.ranks.expert_parallel has no effect: the model has no mixture of experts");
+    }
+  }
+  return shard;
 }
 
 void require_same_run(ProcessGroup& group, const RunRecord& record) {

@@ -52,6 +52,9 @@ TrainStep::TrainStep(const objectives::Objective& objective,
     blocks_.emplace(model, flat_parameters, gradients_, weights_);
     flat_parameters.set_on_refresh([this] { weights_.publish(); });
   }
+  if (!flat_parameters.layout().options().owners.empty()) {
+    experts_.emplace(model, *options.group);
+  }
   if (options.measures_time) {
     clock_.emplace([this] { end_part(); });
   }
@@ -160,10 +163,10 @@ StepOutcome TrainStep::compute_shares(const std::vector<Share>& shares,
   return outcome;
 }
 
-void TrainStep::begin_exchange(const Share& share, bool is_last) {
+void TrainStep::begin_exchange(bool is_last) {
   const bool overlaps = options_.overlaps && !is_local_ && is_last && !uses_sum_;
   if (shards_gradients() || overlaps) {
-    gradients_.begin(flat_parameters_.gradient(), share.is_own);
+    gradients_.begin(flat_parameters_.gradient());
   }
   if (blocks_) {
     blocks_->begin_forward(shards_gradients() || overlaps);
@@ -178,10 +181,10 @@ void TrainStep::compute_micro_batch(const Share& share,
                                     const nn::ForwardContext& context,
                                     StepOutcome& outcome,
                                     std::vector<MicroBatchLoss>& losses) {
-  begin_exchange(share, is_last);
+  begin_exchange(is_last);
   try {
     if (outcome.is_complete() && (share.is_own || flat_parameters_.shards_weights())) {
-      auto micro_batch = backward(share.index, batch, totals, context);
+      auto micro_batch = backward(share, batch, totals, context);
       if (share.is_own) {
         losses.push_back(std::move(micro_batch));
       }
@@ -239,7 +242,7 @@ void TrainStep::reduce_gradients() {
   gradient_ = gradients_.finish();
 }
 
-TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
+TrainStep::MicroBatchLoss TrainStep::backward(const Share& share,
                                               const data::Batch& batch,
                                               const StepTotals& totals,
                                               nn::ForwardContext context) {
@@ -257,9 +260,9 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
   auto& loss = result.loss;
   for (std::size_t term = 0; term < totals.terms.size(); ++term) {
     if (totals.terms[term] > 0 && sums[term].requires_grad()) {
-      const auto share = sums[term] / totals.terms[term];
-      loss = loss.defined() ? loss + share : share;
-      result.terms.emplace_back(sums[term].detach(), totals.weights[index][term]);
+      const auto part = sums[term] / totals.terms[term];
+      loss = loss.defined() ? loss + part : part;
+      result.terms.emplace_back(sums[term].detach(), totals.weights[share.index][term]);
     }
   }
   auto all = add_auxiliary_losses(loss, auxiliary_losses, carried_state_, totals);
@@ -271,7 +274,8 @@ TrainStep::MicroBatchLoss TrainStep::backward(std::size_t index,
     if (blocks_) {
       blocks_->begin_backward();
     }
-    loss.backward();
+    // One that another rank counts runs for what the ranks do together, without a gradient.
+    (share.is_own ? loss : loss * 0).backward();
     loss = loss.detach();
   } else if (flat_parameters_.shards_weights() && totals.targets > 0) {  // of any rank
     throw std::logic_error("train: other ranks wait for the backward pass of a micro-batch");

@@ -18,6 +18,7 @@
 #include "nn/carried_state.h"
 #include "objectives/objective.h"
 #include "train/distributed/block_exchange.h"
+#include "train/distributed/expert_parallel.h"
 #include "train/distributed/gradient_exchange.h"
 #include "train/distributed/process_group.h"
 #include "train/distributed/step_exchange.h"
@@ -111,7 +112,7 @@ class TrainStep {
     at::Tensor running_sums;                           // of the objective; undefined if it has none
     std::vector<std::pair<std::string, at::Tensor>> auxiliary_losses;
   };
-  MicroBatchLoss backward(std::size_t index,
+  MicroBatchLoss backward(const Share& share,
                           const data::Batch& batch,
                           const StepTotals& totals,
                           nn::ForwardContext context);
@@ -129,7 +130,7 @@ class TrainStep {
                            std::vector<MicroBatchLoss>& losses);
   /// Whether ranks exchange gradients after each micro-batch.
   bool shards_gradients() const { return !flat_parameters_.gradient().defined(); }
-  void begin_exchange(const Share& share, bool is_last);
+  void begin_exchange(bool is_last);
   void reduce_gradients();
   void add_to_sum(const at::Tensor& gradient);
   void throw_if_incomplete(const StepOutcome& outcome);
@@ -151,7 +152,8 @@ class TrainStep {
   TrainStepOptions options_;
   GradientExchange gradients_;
   WeightExchange weights_;
-  std::optional<BlockExchange> blocks_;  // with several ranks
+  std::optional<BlockExchange> blocks_;    // with several ranks
+  std::optional<ExpertParallel> experts_;  // if each rank has some of the experts
   bool is_local_ = false;
   bool uses_sum_ =
       false;             // gradients of the step's micro-batches are added up in sum_, not in place

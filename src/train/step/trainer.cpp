@@ -11,6 +11,7 @@
 #include "train/checkpoint/moments_of_ranks.h"
 #include "train/distributed/replica_check.h"
 #include "train/optimizer/parameter_groups.h"
+#include "train/run/ranks.h"
 
 namespace weft::train {
 namespace {
@@ -37,9 +38,7 @@ Trainer::Trainer(const RunConfig& config,
       flat_parameters_(*components.model,
                        options.precision,
                        parameter_settings(config.train.optimizer, *components.model),
-                       {.sharding = config.train.ranks.shard,
-                        .rank = options.group->shard_group().rank(),
-                        .ranks = options.group->shard_group().size()}),
+                       shard_options(config.train.ranks, *components.model, *options.group)),
       optimizer_(config.train.optimizer, flat_parameters_, *options.group),
       collector_(
           flat_parameters_, *options.group, owners_of_moments(optimizer_, options.group->size())),

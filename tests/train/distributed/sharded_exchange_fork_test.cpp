@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/string_util.h"
+#include "support/tensors.h"
 #include "train/distributed/forked_ranks.h"
 #include "train/distributed/gradient_exchange.h"
 #include "train/distributed/shard_collector.h"
@@ -42,9 +43,11 @@ class OddModule : public torch::nn::Module {
   }
 
   /// Rank 1 uses no layer 1, no rank uses layer 2's bias, all use layer 0 twice.
-  at::Tensor loss(int rank) const {
+  at::Tensor loss(int rank) const { return loss(rank, rank != 1); }
+
+  at::Tensor loss(int rank, bool uses_layer_1) const {
     auto x = table_.narrow(0, rank, 4).matmul(weights_[0]) + biases_[0];
-    if (rank != 1) {
+    if (uses_layer_1) {
       x = (x.matmul(weights_[1]) + biases_[1]).tanh();
     }
     return x.matmul(weights_[0]).matmul(weights_[2]).matmul(table_.t()).square().mean();
@@ -119,6 +122,69 @@ std::string exchanged(ProcessGroup& group, Sharding sharding, bool sends_early) 
     }
   }
   return "right";
+}
+
+constexpr const char* kOwned = "layers.1";
+
+ParameterSettings plain_settings(const std::string& /*name*/, const at::Tensor& /*parameter*/) {
+  return {};
+}
+
+/// The same where the last rank of each shard group has a layer for itself.
+std::string exchanged_with_owner(ProcessGroup& group) {
+  const int ranks = group.shard_group().size();
+  const auto owns = [&](int rank) { return rank % ranks == ranks - 1; };
+  OddModule module;
+  FlatParameters flat(module, at::kFloat, plain_settings,
+                      {.sharding = Sharding::kAll,
+                       .rank = group.shard_group().rank(),
+                       .ranks = ranks,
+                       .owners = {{kOwned, ranks - 1}}});
+  GradientExchange exchange(flat, group);
+  exchange.begin({});
+  WeightExchange weights(flat, group);
+  for (const auto& unit : flat.layout().units()) {
+    weights.fetch(unit);
+    exchange.allocate(unit);
+  }
+  module.loss(group.rank(), owns(group.rank())).backward();
+  const auto sums = exchange.finish();
+  OddModule whole;
+  const FlatParameters expected(whole, at::kFloat, DecayOn::kAll);
+  for (int rank = 0; rank < group.size(); ++rank) {
+    whole.loss(rank, owns(rank)).backward();
+  }
+  for (const auto& entry : flat.entries()) {
+    const bool is_owned = entry.name.starts_with(kOwned);
+    int64_t count = 0;
+    for (const auto& part : flat.owned_parts(entry)) {
+      const auto begin = expected.at(entry.name).begin + part.range.begin;
+      if (!test::near(sums.narrow(0, part.begin, part.range.count),
+                      expected.gradient().narrow(0, begin, part.range.count))) {
+        return str_cat("wrong gradient of ", entry.name);
+      }
+      count += part.range.count;
+    }
+    if (is_owned && count != (owns(group.rank()) ? entry.count : 0)) {
+      return str_cat("the wrong rank has ", entry.name);
+    }
+  }
+  for (std::size_t i = 0; i < flat.layout().ranges().size(); ++i) {
+    const auto& range = flat.layout().ranges()[i];
+    if ((flat.weights(i).storage().nbytes() == 0) != (range.owner && !owns(group.rank()))) {
+      return "wrong memory of the weights";
+    }
+  }
+  return "right";
+}
+
+TEST(OwnedLayers, StayOnTheirRank) {
+  for (const int ranks : {2, 3, 4}) {
+    EXPECT_EQ(test::run_in_group(ranks, exchanged_with_owner),
+              Texts(static_cast<std::size_t>(ranks), "right"));
+  }
+  EXPECT_EQ(test::run_on_machines(2, 2, exchanged_with_owner), Texts(4, "right"));
+  EXPECT_EQ(test::run_on_machines(3, 2, exchanged_with_owner), Texts(6, "right"));
 }
 
 /// Machines, ranks on each of them.
