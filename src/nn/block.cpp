@@ -77,6 +77,8 @@ class SublayerBlock : public Block {
  protected:
   struct Step {
     std::shared_ptr<Sublayer> sublayer;
+    std::shared_ptr<Sublayer> module;      // the same, or that of the layer it is shared with
+    int64_t layer_shift = 0;               // from that layer
     std::shared_ptr<Norm> norm;            // may be null
     std::shared_ptr<Norm> output_norm;     // of sandwich norms
     std::shared_ptr<ResidualScale> scale;  // may be null
@@ -168,10 +170,11 @@ class SublayerBlock : public Block {
     const bool rows_are_tokens = context.stride == 1;
     if (recorder != nullptr && rows_are_tokens &&
         recorder->records(context.depth(options_.layer))) {
-      if (auto* const attention = dynamic_cast<Attention*>(step.sublayer.get())) {
-        recorder->add(context.depth(options_.layer), attention->weights(x, context));
-      } else if (auto* const cross = dynamic_cast<CrossAttention*>(step.sublayer.get())) {
-        recorder->add_cross(context.depth(options_.layer), cross->weights(x, context));
+      const auto own = shifted(context, step.layer_shift);
+      if (auto* const attention = dynamic_cast<Attention*>(step.module.get())) {
+        recorder->add(context.depth(options_.layer), attention->weights(x, own));
+      } else if (auto* const cross = dynamic_cast<CrossAttention*>(step.module.get())) {
+        recorder->add_cross(context.depth(options_.layer), cross->weights(x, own));
       }
     }
   }
@@ -222,8 +225,13 @@ class SublayerBlock : public Block {
     const bool has_norm = !kind->replaces_stream && place != NormPlacement::kNone &&
                           (index > 0 || options_.has_first_norm || place == NormPlacement::kPost);
     const bool has_output_norm = has_norm && place == NormPlacement::kSandwich;
+    const auto& shared = options_.shared;
+    const auto shift = shared.has(*kind) ? options_.layer - shared.layer : 0;
+    const auto module = shift != 0 ? shared.at(name) : make_sublayer(*kind, own);
     Step step{
-        .sublayer = make_sublayer(*kind, own),
+        .sublayer = shift != 0 ? run_in_other_layer(module, shift) : module,
+        .module = module,
+        .layer_shift = shift,
         .norm = nullptr,  // depends on the width of the output
         .output_norm = nullptr,
         .scale = options_.make_residual_scale && !kind->replaces_stream
@@ -253,7 +261,7 @@ class SublayerBlock : public Block {
     if (!has_norm_behind_sum()) {
       register_if_made("_norm", step.norm);
     }
-    register_module(name, step.sublayer);
+    register_module(name, step.module);
     register_if_made("_output_norm", step.output_norm);
     register_if_made("_scale", step.scale);
     if (step.gate) {

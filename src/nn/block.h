@@ -17,6 +17,7 @@
 #include "nn/norm/norm.h"
 #include "nn/residual_scale.h"
 #include "nn/row_selection.h"
+#include "nn/shared_sublayer.h"
 #include "nn/sublayer.h"
 
 namespace weft::nn {
@@ -24,8 +25,9 @@ namespace weft::nn {
 /// Specification of one layer.
 struct BlockOptions {
   int64_t layer = 0;
-  int64_t input_dim = 0;     // features of the input; 0: D
-  std::string order = "af";  // of the sub-layers: letters of sublayer_kinds()
+  int64_t input_dim = 0;        // features of the input; 0: D
+  std::string order = "af";     // of the sub-layers: letters of sublayer_kinds()
+  SharedSublayers shared = {};  // with another layer; none: all are this one's own
   AttentionOptions attention = {};
   AttentionMaker make_attention = make_full_attention;
   AttentionOptions cross_attention = {};  // `dim` is the query width, `encoder_dim` the key width

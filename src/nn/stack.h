@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -31,8 +32,10 @@ struct StackOptions {
   std::vector<int64_t> repeats = {};
   bool cycles_layers = false;  // the layers with parameters of their own come first and are
                                // repeated in their order (arXiv:1807.03819)
-  int64_t first_layer = 0;     // index of the first layer: a decoder's dropout sites continue after
-                               // those of its encoder
+  /// Names of the kinds of sub-layers that are shared; empty: whole layers.
+  std::vector<std::string> shared_sublayers = {};
+  int64_t first_layer = 0;  // index of the first layer: a decoder's dropout sites continue after
+                            // those of its encoder
   StochasticDepth stochastic_depth = {};
   std::optional<HaltingOptions> halting = {};  // tokens need different numbers of layers
   std::optional<StepEmbeddingType> step_embedding = {};

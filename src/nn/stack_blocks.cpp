@@ -42,48 +42,59 @@ BlockOptions block_of_layer(const StackOptions& options, std::size_t layer) {
   return block;
 }
 
-/// For each layer, which of the blocks with parameters of their own it is.
-std::vector<std::size_t> parameter_owners(const StackOptions& options) {
+/// For each layer, which of those with parameters of their own it shares them with.
+std::vector<std::size_t> parameter_groups(const StackOptions& options) {
   const auto layers = options.layers.size();
-  std::vector<std::size_t> owners;
+  std::vector<std::size_t> result;
   for (std::size_t i = 0; i < options.repeats.size(); ++i) {
-    owners.insert(owners.end(), static_cast<std::size_t>(options.repeats[i]), i);
+    result.insert(result.end(), static_cast<std::size_t>(options.repeats[i]), i);
   }
-  if (!owners.empty()) {
-    TORCH_CHECK(owners.size() == layers, owners.size(), " repeated layers of ", layers);
-    return owners;
+  if (!result.empty()) {
+    TORCH_CHECK(result.size() == layers, result.size(), " repeated layers of ", layers);
+    return result;
   }
   const auto groups =
       options.layer_groups > 0 ? static_cast<std::size_t>(options.layer_groups) : layers;
   TORCH_CHECK(groups <= layers, groups, " groups of ", layers, " layers");
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    owners.push_back(options.cycles_layers ? layer % groups : layer * groups / layers);
+    result.push_back(options.cycles_layers ? layer % groups : layer * groups / layers);
   }
-  return owners;
+  return result;
 }
 
 }  // namespace
 
 StackBlocks make_blocks(const StackOptions& options) {
-  StackBlocks made{.distinct = {}, .owners = parameter_owners(options)};
-  std::vector<int64_t> input_widths;  // of the distinct blocks
-  int64_t width = 0;                  // of the states before the layer
-  for (std::size_t layer = 0; layer < made.owners.size(); ++layer) {
+  StackBlocks made;
+  const auto groups = parameter_groups(options);
+  std::vector<SharedSublayers> firsts;  // the first layer of each group
+  std::vector<int64_t> input_widths;    // of it
+  int64_t width = 0;                    // of the states before the layer
+  for (std::size_t layer = 0; layer < groups.size(); ++layer) {
     auto own = block_of_layer(options, layer);
     own.input_dim = layer > 0 ? width : own.dim();
-    const auto owner = made.owners[layer];
-    if (owner == made.distinct.size()) {
-      made.distinct.push_back(make_block(own));
-      input_widths.push_back(own.input_dim);
-    }
-    if (input_widths[owner] != own.input_dim) {
+    const auto group = groups[layer];
+    const bool is_first = group == firsts.size();
+    if (!is_first && input_widths[group] != own.input_dim) {
       throw config::Error(str_cat("model.sharing: layer ", layer, " would read ", own.input_dim,
                                   " features with the parameters of a layer that reads ",
-                                  input_widths[owner]));
+                                  input_widths[group]));
+    }
+    const bool has_own_block = is_first || !options.shared_sublayers.empty();
+    if (has_own_block) {
+      own.shared = is_first ? SharedSublayers() : firsts[group];
+      made.distinct.push_back(make_block(own));
+    }
+    const auto owner = has_own_block ? made.distinct.size() - 1 : group;
+    made.owners.push_back(owner);
+    if (is_first) {
+      input_widths.push_back(own.input_dim);
+      firsts.push_back(
+          {.block = made.distinct[owner], .layer = own.layer, .kinds = options.shared_sublayers});
     }
     width = made.distinct[owner]->output_dim();
     made.has_one_width &= width == own.dim();
-    if (layer + 1 == made.owners.size() && width != own.dim()) {
+    if (layer + 1 == groups.size() && width != own.dim()) {
       throw config::Error(str_cat("model.block: the last layer ends with ", width,
                                   " features, must be dim ", own.dim()));
     }

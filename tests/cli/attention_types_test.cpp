@@ -155,6 +155,9 @@ const AttentionModel kModels[] = {
      "type: gpt2, layers: 2, attention: {heads: 2}, residual: {gate: {hidden: 8, budgets: [0.5]}}",
      true},
     {"shared_layers", "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2}", true},
+    {"shared_attention",
+     "type: gpt2, layers: 4, attention: {heads: 2}, sharing: {layers: 2, sublayers: [attention]}",
+     true},
     {"causal_experts",
      "type: gpt2, layers: 2, attention: {heads: 2}, feed_forward: {type: mixture_of_experts, "
      "width: 48, experts: 4}",

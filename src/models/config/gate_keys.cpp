@@ -98,6 +98,9 @@ void check_gate(config::Section& model, const ModelOptions& options) {
   if (options.stochastic_depth.drop_path_rate > 0) {
     model.fail("drop_path_rate", "is not possible with residual.gate, which skips sub-layers, too");
   }
+  if (types.sharing && !types.sharing->sublayers.empty()) {
+    model.fail("residual.gate", "is not possible with sharing.sublayers: gates belong to a layer");
+  }
   if (reads_layer_before(types)) {
     model.fail("residual.gate",
                "is not possible with attention that reads the scores of the layer before");

@@ -284,13 +284,27 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
   section.read("cycle", sharing.cycles,
                {.help = "Repeats these layers in their order, as in a Universal Transformer; else "
                         "each is repeated by the layers behind it, as in ALBERT."});
+  section.read("sublayers", sharing.sublayers,
+               {.help = "Sub-layers that are shared, by name: `[attention]`; each layer has the "
+                        "others for itself. []: whole layers."});
   section.reject_unread();
   types.sharing.reset();
   if (!distinct) {
-    if (sharing.cycles) {
-      section.fail("cycle", "has no effect without sharing.layers");
+    for (const auto& [key, is_set] :
+         {std::pair("cycle", sharing.cycles), std::pair("sublayers", !sharing.sublayers.empty())}) {
+      if (is_set) {
+        section.fail(key, "has no effect without sharing.layers");
+      }
     }
     return;
+  }
+  const auto names = sublayer_names(types.block, stacks.size() > 1);
+  for (const auto& name : sharing.sublayers) {
+    if (std::ranges::find(names, name) == names.end()) {
+      const auto near = did_you_mean(name, names);
+      section.fail("sublayers", str_cat("found '", name, "', the layers have ", join(names),
+                                        near.empty() ? "" : ", did you mean '" + near + "'?"));
+    }
   }
   sharing.distinct = *distinct;
   for (const auto layers : stacks) {

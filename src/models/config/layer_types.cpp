@@ -25,6 +25,7 @@ using formats::Json;
 constexpr auto kLayersKey = "layers";
 constexpr auto kNormKey = "norm";
 constexpr auto kSharingKey = "sharing";
+constexpr auto kSublayersKey = "sublayers";
 constexpr auto kNormPlaceKey = "norm_place";
 constexpr auto kPositionKey = "position";
 constexpr auto kEmbeddingKey = "embedding";
@@ -130,6 +131,7 @@ nn::StackOptions with_layer_types(nn::StackOptions stack, const LayerTypes& type
     stack.layer_groups =
         std::min(types.sharing->distinct, static_cast<int64_t>(stack.layers.size()));
     stack.cycles_layers = types.sharing->cycles;
+    stack.shared_sublayers = types.sharing->sublayers;
   }
   stack.halting = types.halting;
   stack.step_embedding = types.step_embedding;
@@ -223,6 +225,18 @@ std::string tie_error(const LayerTypes& types, bool is_tied) {
                 shares_embedding(types, is_tied) ? &types.embedding->keys : nullptr);
 }
 
+std::vector<std::string> sublayer_names(const std::string& block, bool has_encoder) {
+  const auto order = block.empty() ? "af" : block;
+  std::vector<std::string> names;
+  for (const auto& kind : nn::sublayer_kinds().all()) {
+    if (order.find(kind.letter) != std::string::npos ||
+        (has_encoder && kind.needs_encoder_states)) {
+      names.emplace_back(kind.name);
+    }
+  }
+  return names;
+}
+
 void write_layer_types(Json& json, const LayerTypes& types) {
   write_choices(json, "attention", types.attention);
   write_choices(json, "feed_forward", types.feed_forward);
@@ -243,6 +257,9 @@ void write_layer_types(Json& json, const LayerTypes& types) {
   }
   if (types.sharing) {
     json[kSharingKey] = {{"layers", types.sharing->distinct}, {"cycle", types.sharing->cycles}};
+    if (!types.sharing->sublayers.empty()) {
+      json[kSharingKey][kSublayersKey] = types.sharing->sublayers;
+    }
   }
   write_halting(json, types);
   write_layer_mix(json, types);
@@ -297,6 +314,16 @@ LayerTypes read_layer_types(const Json& json, const std::string& place) {
     types.sharing = LayerSharing();
     sharing.read_size("layers", types.sharing->distinct, kMostLayers);
     sharing.read("cycle", types.sharing->cycles);
+    if (sharing.has(kSublayersKey)) {
+      const auto names = sublayer_names(types.block, /*has_encoder=*/true);
+      for (const auto& each : sharing.at(kSublayersKey)) {
+        if (!each.is_string() || std::ranges::find(names, each.get<std::string>()) == names.end()) {
+          sharing.fail(kSublayersKey,
+                       str_cat("found ", each.dump(), ", allowed are ", join(names)));
+        }
+        types.sharing->sublayers.push_back(each);
+      }
+    }
   }
   read_halting(fields, types);
   read_layer_mix(fields, types);

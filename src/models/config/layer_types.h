@@ -74,9 +74,13 @@ struct PerLayer {
 struct LayerSharing {
   int64_t distinct = 1;  // layers with parameters of their own
   bool cycles = false;   // repeated in their order, else each in a group of consecutive layers
+  std::vector<std::string> sublayers = {};  // that are shared, by name; empty: whole layers
 
   bool operator==(const LayerSharing&) const = default;
 };
+
+/// Names of the sub-layers of the order; empty: that of most families.
+std::vector<std::string> sublayer_names(const std::string& block, bool has_encoder);
 
 /// Types of parts in place of those of the family. A model with any is beyond its family: it
 /// is saved with `model_type` weft.

@@ -140,7 +140,8 @@ bool is_global_attention_layer(const ModelOptions& options, int64_t layer) {
 }
 
 int64_t distinct_layers(const ModelOptions& options) {
-  if (const auto& sharing = options.layer_types.sharing) {
+  const auto& sharing = options.layer_types.sharing;
+  if (sharing && sharing->sublayers.empty()) {
     return std::min(sharing->distinct, options.layers);
   }
   return options.layer_groups > 0 ? options.layer_groups : options.layers;

@@ -41,13 +41,21 @@ void replace_own_tensors(std::vector<StoredTensor>& tensors, const ModelOptions&
   const auto model = options.family->make(options);
   const auto stored = stored_elements(tensors);
   const auto parameters = model->named_parameters();
+  std::map<const void*, std::string> first_names;  // of tensors, which layers may share
+  for (const auto& item : parameters) {
+    first_names.try_emplace(item.value().unsafeGetTensorImpl(), item.key());
+  }
   std::erase_if(tensors, [&](const StoredTensor& tensor) {
     const auto* parameter = parameters.find(tensor.parameter);
-    return parameter == nullptr || parameter->numel() != stored.at(tensor.parameter);
+    return parameter == nullptr || parameter->numel() != stored.at(tensor.parameter) ||
+           first_names.at(parameter->unsafeGetTensorImpl()) != tensor.parameter;
   });
   const auto kept = stored_elements(tensors);
   for (auto& tensor : tensors_by_name(*model, is_of_head)) {
-    if (!kept.contains(tensor.parameter)) {
+    const auto* parameter = parameters.find(tensor.parameter);  // else a buffer
+    const bool is_first = parameter == nullptr ||
+                          first_names.at(parameter->unsafeGetTensorImpl()) == tensor.parameter;
+    if (is_first && !kept.contains(tensor.parameter)) {
       tensor.is_separate = !has_own_parts(options);
       tensors.push_back(std::move(tensor));
     }

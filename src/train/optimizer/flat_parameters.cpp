@@ -22,7 +22,7 @@ int64_t aligned(int64_t count, int64_t unit = kAlignment) {
 
 /// Whether the parameters can be in one range of the layout.
 bool are_exchanged_together(const ParameterEntry& a, const ParameterEntry& b) {
-  return unit_of(a.name) == unit_of(b.name) && a.owner == b.owner;
+  return a.unit == b.unit && a.owner == b.owner;
 }
 
 }  // namespace
@@ -86,7 +86,10 @@ void FlatParameters::collect(torch::nn::Module& module,
                           .count = parameter.numel(),
                           .is_trained = parameter.requires_grad(),
                           .settings = settings_of(item.key(), parameter),
-                          .owner = owner_of(item.key(), shard)});
+                          .owner = owner_of(item.key(), shard),
+                          .unit = std::string(unit_of(item.key()))});
+    } else if (entries_[found->second].unit != unit_of(item.key())) {
+      entries_[found->second].unit.clear();
     }
   }
 }
@@ -113,9 +116,8 @@ ShardLayout FlatParameters::make_layout(const ShardOptions& shard) const {
   std::vector<std::string> units;
   for (const auto& entry : entries_) {
     in_flat_order.push_back(&entry);
-    const std::string unit(unit_of(entry.name));
-    if (std::find(units.begin(), units.end(), unit) == units.end()) {
-      units.push_back(unit);
+    if (std::find(units.begin(), units.end(), entry.unit) == units.end()) {
+      units.push_back(entry.unit);
     }
   }
   std::sort(in_flat_order.begin(), in_flat_order.end(),
@@ -125,7 +127,7 @@ ShardLayout FlatParameters::make_layout(const ShardOptions& shard) const {
   for (const auto* entry : in_flat_order) {
     if (before == nullptr || !are_exchanged_together(*before, *entry) ||
         before->is_trained != entry->is_trained) {
-      const auto unit = std::find(units.begin(), units.end(), unit_of(entry->name));
+      const auto unit = std::find(units.begin(), units.end(), entry->unit);
       ranges.push_back({.range = {.begin = entry->begin},
                         .unit = static_cast<std::size_t>(unit - units.begin()),
                         .is_trained = entry->is_trained,

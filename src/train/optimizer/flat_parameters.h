@@ -39,6 +39,7 @@ struct ParameterEntry {
   bool is_trained = true;  // false: frozen
   ParameterSettings settings = {};
   std::optional<int> owner = std::nullopt;  // the rank that has it for itself
+  std::string unit = {};  // of the layout: that of its names, empty if these are in several
 };
 
 /// A parameter of a segment.

@@ -20,7 +20,8 @@ class ShardedRun : public ::testing::TestWithParam<std::string> {};
 TEST_P(ShardedRun, HasTheBitsOfAnUnshardedOne) {
   const test::TemporaryDirectory work;
   const std::vector<std::vector<std::string>> variants = {
-      {"train.clip_norm=0.1", "train.gradient_checkpointing=layers", "train.ema.decay=0.9"},
+      {"train.clip_norm=0.1", "train.gradient_checkpointing=layers", "train.ema.decay=0.9",
+       "model.sharing={layers: 1, sublayers: [feed_forward]}"},
       {"train.optimizer.scale_parameter=true", "train.freeze=[embeddings, layers.0]",
        "train.ranks.overlap=always"}};
   for (std::size_t i = 0; i < variants.size(); ++i) {
