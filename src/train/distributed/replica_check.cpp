@@ -21,8 +21,10 @@ uint64_t digest_of_weights(const FlatParameters& flat_parameters) {
   const auto& layout = flat_parameters.layout();
   uint64_t result = layout.is_sharded() ? 0 : digest_of(flat_parameters.master(), 0);
   for (std::size_t i = 0; i < layout.ranges().size(); ++i) {
-    const auto& unit = layout.units()[layout.ranges()[i].unit];
-    if (!flat_parameters.shards_weights() || unit.name.empty()) {
+    const auto& range = layout.ranges()[i];
+    const bool is_on_all_ranks =
+        !flat_parameters.shards_weights() || layout.units()[range.unit].name.empty();
+    if (is_on_all_ranks && !range.owner) {
       result = digest_of(flat_parameters.weights(i), result);
     }
   }

@@ -237,6 +237,9 @@ void FlatParameters::bind(const UnitRange& range) {
   if (shards_weights() && !unit.name.empty() && unit.ranges.back() + 1 == weights_.size()) {
     release(unit);
   }
+  if (!layout_.is_used(range)) {
+    release(weights_.size() - 1);
+  }
 }
 
 void FlatParameters::allocate(const Unit& unit) {
@@ -252,11 +255,15 @@ void FlatParameters::allocate(const Unit& unit) {
 
 void FlatParameters::release(const Unit& unit) {
   for (const auto range : unit.ranges) {
-    auto storage = weights_[range].storage();
-    storage.unsafeGetStorageImpl()->set_data_ptr_noswap(
-        at::DataPtr(nullptr, weights_[range].device()));
-    storage.set_nbytes(0);
+    release(range);
   }
+}
+
+void FlatParameters::release(std::size_t range) {
+  auto storage = weights_[range].storage();
+  storage.unsafeGetStorageImpl()->set_data_ptr_noswap(
+      at::DataPtr(nullptr, weights_[range].device()));
+  storage.set_nbytes(0);
 }
 
 int64_t FlatParameters::parameters() const {

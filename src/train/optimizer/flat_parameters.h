@@ -154,6 +154,7 @@ class FlatParameters {
   ShardLayout make_layout(const ShardOptions& shard) const;
   void add_slices();
   void bind(const UnitRange& range);
+  void release(std::size_t range);
 
   std::vector<ParameterEntry> entries_;
   std::vector<ParameterSegment> segments_;

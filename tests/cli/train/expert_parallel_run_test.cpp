@@ -32,7 +32,7 @@ TEST(ExpertParallelRun, HasTheLossesOfOneProcess) {
        "train.micro_batch_tokens=300"},
       {"model.drop_path_rate=0.9", "model.drop_path_schedule=constant", "train.batch_tokens=128"},
       {"train.ranks.overlap=always", "model.feed_forward.balance_loss=0",
-       "model.feed_forward.z_loss=0.1"}};
+       "model.feed_forward.z_loss=0.1", "model.sharing={layers: 1, sublayers: [feed_forward]}"}};
   for (std::size_t i = 0; i < variants.size(); ++i) {
     SCOPED_TRACE(variants[i].front());
     const auto settings = joined({kExperts, "train.duration=10 steps"}, variants[i]);
