@@ -227,10 +227,10 @@ class SublayerBlock : public Block {
     const bool has_output_norm = has_norm && place == NormPlacement::kSandwich;
     const auto& shared = options_.shared;
     const auto shift = shared.has(*kind) ? options_.layer - shared.layer : 0;
-    const auto module = shift != 0 ? shared.at(name) : make_sublayer(*kind, own);
+    const auto made = shift != 0 ? shared.at(name) : make_sublayer(*kind, own);
     Step step{
-        .sublayer = shift != 0 ? run_in_other_layer(module, shift) : module,
-        .module = module,
+        .sublayer = shift != 0 ? run_in_other_layer(made, shift) : made,
+        .module = made,
         .layer_shift = shift,
         .norm = nullptr,  // depends on the width of the output
         .output_norm = nullptr,
