@@ -78,7 +78,6 @@ class SublayerBlock : public Block {
   struct Step {
     std::shared_ptr<Sublayer> sublayer;
     std::shared_ptr<Sublayer> module;      // the same, or that of the layer it is shared with
-    int64_t layer_shift = 0;               // from that layer
     std::shared_ptr<Norm> norm;            // may be null
     std::shared_ptr<Norm> output_norm;     // of sandwich norms
     std::shared_ptr<ResidualScale> scale;  // may be null
@@ -170,7 +169,7 @@ class SublayerBlock : public Block {
     const bool rows_are_tokens = context.stride == 1;
     if (recorder != nullptr && rows_are_tokens &&
         recorder->records(context.depth(options_.layer))) {
-      const auto own = shifted(context, step.layer_shift);
+      const auto own = step.module == step.sublayer ? context : shifted(context, layer_shift());
       if (auto* const attention = dynamic_cast<Attention*>(step.module.get())) {
         recorder->add(context.depth(options_.layer), attention->weights(x, own));
       } else if (auto* const cross = dynamic_cast<CrossAttention*>(step.module.get())) {
@@ -209,6 +208,9 @@ class SublayerBlock : public Block {
   const std::vector<Step>& steps() const { return steps_; }
 
  private:
+  /// From the layer that it shares sub-layers with.
+  int64_t layer_shift() const { return options_.layer - options_.shared.layer; }
+
   void add_sublayer(std::size_t index) {
     const char letter = options_.order[index];
     const auto* const kind = find_sublayer(letter);
@@ -225,13 +227,11 @@ class SublayerBlock : public Block {
     const bool has_norm = !kind->replaces_stream && place != NormPlacement::kNone &&
                           (index > 0 || options_.has_first_norm || place == NormPlacement::kPost);
     const bool has_output_norm = has_norm && place == NormPlacement::kSandwich;
-    const auto& shared = options_.shared;
-    const auto shift = shared.has(*kind) ? options_.layer - shared.layer : 0;
-    const auto made = shift != 0 ? shared.at(name) : make_sublayer(*kind, own);
+    const bool is_shared = options_.shared.has(*kind);
+    const auto made = is_shared ? options_.shared.at(name) : make_sublayer(*kind, own);
     Step step{
-        .sublayer = shift != 0 ? run_in_other_layer(made, shift) : made,
+        .sublayer = is_shared ? run_in_other_layer(made, layer_shift()) : made,
         .module = made,
-        .layer_shift = shift,
         .norm = nullptr,  // depends on the width of the output
         .output_norm = nullptr,
         .scale = options_.make_residual_scale && !kind->replaces_stream
