@@ -130,7 +130,6 @@ Machine read_machine() {
   const auto meminfo = contents_of("/proc/meminfo");
   return {
       .cpu = value_of(cpuinfo, "model name"),
-      .cpu_vendor = value_of(cpuinfo, "vendor_id"),
       .features = cpu_features(cpuinfo),
       .cores = available_cores(),
       .core_quota = cpu_quota(contents_of("/sys/fs/cgroup/cpu.max")),

@@ -9,8 +9,7 @@ namespace weft {
 
 /// Hardware and system facts, read from /proc and /sys; unknown ones stay empty or zero.
 struct Machine {
-  std::string cpu;         // model name
-  std::string cpu_vendor;  // GenuineIntel | AuthenticAMD | ...
+  std::string cpu;  // model name
   std::vector<std::string>
       features;             // avx2, avx512f, avx512_bf16, amx_bf16, ...; those that matter here
   int cores = 0;            // available to this process

@@ -14,11 +14,11 @@
 
 #include "base/machine.h"
 #include "kernels/cpu/kernel_table.h"
-#include "kernels/cpu/packing.h"
 #include "kernels/cpu/types.h"
+#include "kernels/fused.h"
 
 /// Product of one block: LibTorch's kernel, whose sums stay in L1, or the CPU level's own kernel.
-/// T: float or cpu::Bf16.
+/// T: float, or cpu::Bf16 for pairs of bf16.
 namespace weft::kernels {
 
 template <class T>
@@ -108,36 +108,26 @@ void multiply_with_brgemm(const Block<T>& block) {
   multiply_depth(block, whole, block.rows - whole);
 }
 
-/// LibTorch's product uses AMX tiles where available; our kernel cannot compete with them.
-inline bool has_amx() {
-#if defined(__x86_64__)
-  static const bool kHas = __builtin_cpu_supports("amx-bf16") != 0;
-  return kHas;
-#else
-  return false;
-#endif
-}
-
 /// `out`: where the final sums are written; nullopt keeps them in `block.sums` for accumulation.
-template <class T>
-void multiply_block(const Block<T>& block, const std::optional<cpu::ProductRows<T>>& out) {
+/// LibTorch's product uses AMX tiles where available; our kernel cannot compete with them.
+template <class T, class Out>
+void multiply_block(const Block<T>& block, const std::optional<cpu::ProductRows<Out>>& out) {
   if constexpr (std::is_same_v<T, cpu::Bf16>) {
-    const auto multiply_panel = cpu::kernel_table().multiply_panel;
-    if (multiply_panel != nullptr && !has_amx()) {
-      return multiply_panel({.a = block.a,
-                             .a_stride = block.a_stride,
-                             .rows = block.rows,
-                             .depth = block.depth,
-                             .b = block.b,
-                             .width = block.columns,
-                             .sums = block.sums,
-                             .adds_to_sums = block.adds,
-                             .out = out});
+    if (!cpu::has_amx()) {
+      return cpu::kernel_table().multiply_panel({.a = block.a,
+                                                 .a_stride = block.a_stride,
+                                                 .rows = block.rows,
+                                                 .depth = block.depth,
+                                                 .b = block.b,
+                                                 .width = block.columns,
+                                                 .sums = block.sums,
+                                                 .adds_to_sums = block.adds,
+                                                 .out = out});
     }
   }
   multiply_with_brgemm(block);
   if (out) {
-    cpu::finish_product(*out);
+    operations<Out>().finish_product(*out);
   }
 }
 

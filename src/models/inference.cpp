@@ -1,10 +1,8 @@
 #include "models/inference.h"
 
 #include <cmath>
-#include <string_view>
 
 #include <ATen/Functions.h>
-#include <ATen/Version.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
@@ -20,11 +18,6 @@
 namespace weft::models {
 
 namespace {
-
-bool multiplies_bf16() {
-  // LibTorch can be told not to use AVX512.
-  return kernels::has_bf16_instructions() && std::string_view(at::get_cpu_capability()) == "AVX512";
-}
 
 /// Visits the linear layers of a module and its descendants.
 template <class Visit>
@@ -142,7 +135,7 @@ DecodingOutput prepare_for_decoding(Model& model) {
 }
 
 at::ScalarType fast_type(const at::Device& device) {
-  return device.is_cuda() || multiplies_bf16() ? at::kBFloat16 : at::kFloat;
+  return device.is_cuda() || kernels::multiplies_bf16() ? at::kBFloat16 : at::kFloat;
 }
 
 }  // namespace weft::models

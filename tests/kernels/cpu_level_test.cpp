@@ -45,13 +45,32 @@ TEST(WantedLevel, IsEmptyWithoutARequest) { EXPECT_EQ(wanted(nullptr, nullptr), 
 
 TEST(WantedLevel, FollowsTheSwitchOfLibTorch) {
   EXPECT_EQ(wanted(nullptr, "avx2"), "avx2");
-  EXPECT_EQ(wanted(nullptr, "avx512"), "avx512");
+  EXPECT_EQ(wanted(nullptr, "avx512"), "");  // its highest
   EXPECT_EQ(wanted(nullptr, "default"), "plain");
 }
 
 TEST(WantedLevel, OwnSwitchHasPriority) {
   EXPECT_EQ(wanted("plain", "avx2"), "plain");
   EXPECT_EQ(wanted("avx512", "default"), "avx512");
+}
+
+TEST(FastestLevel, IsTheBestOfTheProcessorUpToTheLimit) {
+  const Processor zen4{.has_avx2 = true, .has_avx512 = true, .has_bf16 = true};
+  EXPECT_EQ(fastest_level(zen4, ""), "avx512_bf16");
+  EXPECT_EQ(fastest_level(zen4, "avx512"), "avx512");
+  EXPECT_EQ(fastest_level(zen4, "avx2"), "avx2");
+  EXPECT_EQ(fastest_level(zen4, "plain"), "plain");
+  EXPECT_EQ(fastest_level({.has_avx2 = true}, ""), "avx2");
+  EXPECT_EQ(fastest_level({.has_avx2 = true}, "avx512_bf16"), "avx2");
+  EXPECT_EQ(fastest_level({}, ""), "plain");
+}
+
+TEST(FastestLevel, AvoidsIntelsBf16InstructionsWithoutAmx) {
+  Processor xeon{.has_avx2 = true, .has_avx512 = true, .has_bf16 = true, .is_intel = true};
+  EXPECT_EQ(fastest_level(xeon, ""), "avx512");
+  EXPECT_EQ(fastest_level(xeon, "avx512_bf16"), "avx512_bf16");
+  xeon.has_amx = true;
+  EXPECT_EQ(fastest_level(xeon, ""), "avx512_bf16");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Products with few rows in fp32. Included only by per-level translation units.
+// Products with few rows. Included only by per-level translation units.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/rows.h"
@@ -13,43 +14,77 @@ inline constexpr int kPanelVectors = kPanelColumns / kLanes;
 inline constexpr int kFewTile = 4;
 inline constexpr int kFewVectors = kLanes == 16 ? kPanelVectors : 2;
 
-/// Part of the depth of up to a panel of columns: weights (size, columns), row stride `stride`.
+/// Part of the depth of x, in fp32.
+struct FewInputs {
+  const float* x;
+  int64_t row;  // strides
+  int64_t depth;
+};
+
+/// The same part of up to a panel of columns: weights (size, columns), row stride `stride`.
+template <class W>
 struct FewColumns {
-  const float* weight;
+  const W* weight;
   int64_t stride;
-  int64_t begin;
   int64_t size;
 };
 
+/// Returns part of the depth of x: as it is, or widened into `wide`.
+template <class T>
+inline FewInputs inputs_at(const FewRows<T>& work, int64_t begin, int64_t size, float* wide) {
+  const T* const x = work.x + begin * work.x_depth;
+  if constexpr (std::is_same_v<T, float>) {
+    return {.x = x, .row = work.x_row, .depth = work.x_depth};
+  } else if (work.x_depth == 1) {
+    pack_rows(Pack<T, float>{.in = x,
+                             .stride = work.x_row,
+                             .rows = work.out.rows,
+                             .columns = size,
+                             .out = wide,
+                             .out_rows = work.out.rows,
+                             .out_columns = size});
+    return {.x = wide, .row = size, .depth = 1};
+  } else {
+    pack_rows(Pack<T, float>{.in = x,
+                             .stride = work.x_depth,
+                             .rows = size,
+                             .columns = work.out.rows,
+                             .out = wide,
+                             .out_rows = size,
+                             .out_columns = work.out.rows});
+    return {.x = wide, .row = 1, .depth = work.out.rows};
+  }
+}
+
 /// Returns the weight's columns starting at `column`, the first of a panel, for part of the depth.
-inline FewColumns columns_at(const FewRows& work, int64_t column, int64_t begin) {
-  const int64_t size = std::min(kSumDepth, work.depth - begin);
+template <class T>
+inline FewColumns<T> columns_at(const FewRows<T>& work,
+                                int64_t column,
+                                int64_t begin,
+                                int64_t size) {
   if (!work.weight_is_packed) {
     return {.weight = work.weight + begin * work.weight_stride + column,
             .stride = work.weight_stride,
-            .begin = begin,
             .size = size};
   }
-  const int64_t width = panel_width(column, work.columns);
-  return {.weight = work.weight + column * work.depth + begin * width,
-          .stride = width,
-          .begin = begin,
-          .size = size};
+  const int64_t width = panel_width(column, work.out.columns);
+  return {
+      .weight = work.weight + column * work.depth + begin * width, .stride = width, .size = size};
 }
 
 /// Adds a tile of rows' sum over that depth to its total, for some vectors of the columns: several
 /// whole ones, or one of which only the first `count` columns are there. Products are added one by
 /// one, as in the block kernel, so a row has the same bits as among many rows.
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, class W>
 inline void add_part(
-    const FewRows& work, const FewColumns& columns, int64_t row, int count, Vec* total) {
+    const FewInputs& in, const FewColumns<W>& columns, int64_t row, int count, float* total) {
   Vec part[kRows][kVectors];
   for (auto& vectors : part) {
     std::fill(vectors, vectors + kVectors, zero());
   }
-  const float* x = work.x + row * work.x_row + columns.begin * work.x_depth;
-  const float* weight = columns.weight;
-  for (int64_t k = 0; k < columns.size; ++k, x += work.x_depth, weight += columns.stride) {
+  const float* x = in.x + row * in.row;
+  const W* weight = columns.weight;
+  for (int64_t k = 0; k < columns.size; ++k, x += in.depth, weight += columns.stride) {
     Vec right[kVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
@@ -57,7 +92,7 @@ inline void add_part(
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const Vec left = set(x[r * work.x_row]);
+      const Vec left = set(x[r * in.row]);
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) {
         part[r][v] = fma(left, right[v], part[r][v]);
@@ -66,69 +101,77 @@ inline void add_part(
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      total[r * kPanelVectors + v] = part[r][v] + total[r * kPanelVectors + v];
+      float* const sum = total + r * kPanelColumns + v * kLanes;
+      store(sum, part[r][v] + load(sum));
     }
   }
 }
 
 /// The same for all vectors of `width` columns.
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, class W>
 inline void add_columns(
-    const FewRows& work, FewColumns columns, int64_t row, int64_t width, Vec* total) {
+    const FewInputs& in, FewColumns<W> columns, int64_t row, int64_t width, float* total) {
   for (; width >= kVectors * kLanes; width -= kVectors * kLanes) {
-    add_part<kRows, kVectors>(work, columns, row, kLanes, total);
+    add_part<kRows, kVectors>(in, columns, row, kLanes, total);
     columns.weight += kVectors * kLanes;
-    total += kVectors;
+    total += kVectors * kLanes;
   }
   for (; width > 0; width -= kLanes) {
-    add_part<kRows, 1>(work, columns, row, static_cast<int>(std::min<int64_t>(width, kLanes)),
-                       total++);
+    add_part<kRows, 1>(in, columns, row, static_cast<int>(std::min<int64_t>(width, kLanes)), total);
     columns.weight += kLanes;
+    total += kLanes;
   }
 }
 
 /// A single row reads the weights of a whole panel one after another, as they are in memory.
-inline void add_rows(const FewRows& work, const FewColumns& columns, int64_t width, Vec* total) {
+template <class W>
+inline void add_rows(
+    const FewInputs& in, const FewColumns<W>& columns, int64_t rows, int64_t width, float* total) {
   int64_t row = 0;
-  for (; row + kFewTile <= work.rows; row += kFewTile) {
-    add_columns<kFewTile, kFewVectors>(work, columns, row, width, total + row * kPanelVectors);
+  for (; row + kFewTile <= rows; row += kFewTile) {
+    add_columns<kFewTile, kFewVectors>(in, columns, row, width, total + row * kPanelColumns);
   }
-  for (; row < work.rows; ++row) {
-    add_columns<1, kPanelVectors>(work, columns, row, width, total + row * kPanelVectors);
+  for (; row < rows; ++row) {
+    add_columns<1, kPanelVectors>(in, columns, row, width, total + row * kPanelColumns);
   }
 }
 
 /// Computes the `width` columns of one panel.
-inline void multiply_few(const FewRows& work, int64_t column, int64_t width) {
+template <class T>
+inline void multiply_few(const FewRows<T>& work, int64_t column, int64_t width) {
+  alignas(64) float wide[kMaxFewRows * kSumDepth];
   alignas(64) float packed[kSumDepth * kPanelColumns];
-  Vec total[kMaxFewRows * kPanelVectors];
-  std::fill(total, total + work.rows * kPanelVectors, zero());
+  alignas(64) float total[kMaxFewRows * kPanelColumns];
+  std::fill(total, total + work.out.rows * kPanelColumns, 0.0F);
   for (int64_t begin = 0; begin < work.depth; begin += kSumDepth) {
-    auto columns = columns_at(work, column, begin);
+    const int64_t size = std::min(kSumDepth, work.depth - begin);
+    const auto inputs = inputs_at(work, begin, size, wide);
     if (work.weight_is_transposed) {
-      pack_transposed(Pack<float>{.in = work.weight + column * work.weight_stride + begin,
-                                  .stride = work.weight_stride,
-                                  .rows = width,
-                                  .columns = columns.size,
-                                  .out = packed,
-                                  .out_rows = kPanelColumns,
-                                  .out_columns = columns.size});
-      columns.weight = packed;
-      columns.stride = kPanelColumns;
+      pack_transposed(Pack<T, float>{.in = work.weight + column * work.weight_stride + begin,
+                                     .stride = work.weight_stride,
+                                     .rows = width,
+                                     .columns = size,
+                                     .out = packed,
+                                     .out_rows = kPanelColumns,
+                                     .out_columns = size});
+      add_rows(inputs, FewColumns<float>{.weight = packed, .stride = kPanelColumns, .size = size},
+               work.out.rows, width, total);
+    } else {
+      add_rows(inputs, columns_at(work, column, begin, size), work.out.rows, width, total);
     }
-    add_rows(work, columns, width, total);
   }
-  for (int64_t row = 0; row < work.rows; ++row) {
-    float* const out = work.out + row * work.columns + column;
-    for_each_vector(width, [&](int64_t i, int count) {
-      const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + column + i, count);
-      store_up_to(out + i, total[row * kPanelVectors + i / kLanes] + bias, count);
-    });
-  }
+  auto out = work.out;
+  out.sums = total;
+  out.sums_stride = kPanelColumns;
+  out.columns = width;
+  out.out += column;
+  out.bias = out.bias == nullptr ? nullptr : out.bias + column;
+  finish_product(out);
 }
 
 /// `begin` is the first column of a panel.
-inline void few_rows(const FewRows& work) {
+template <class T>
+inline void few_rows(const FewRows<T>& work) {
   for (int64_t column = work.begin; column < work.end; column += kPanelColumns) {
     multiply_few(work, column, std::min(kPanelColumns, work.end - column));
   }

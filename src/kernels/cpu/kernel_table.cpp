@@ -15,35 +15,35 @@ extern const KernelTable kAvx512Bf16Table;
 
 namespace {
 
-// Best level that this processor supports, up to the level `name`.
-const KernelTable* best_level_up_to(std::string_view name) {
-  const KernelTable* best = &kPlainTable;
+const Processor& this_processor() {
 #if defined(__x86_64__)
-  if (name == best->name) {
-    return best;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    best = &kAvx2Table;
-  }
-  if (name == best->name) {
-    return best;
-  }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    best = &kAvx512Table;
-  }
-  if (name == best->name) {
-    return best;
-  }
-  if (best == &kAvx512Table && __builtin_cpu_supports("avx512bf16")) {
-    best = &kAvx512Bf16Table;
+  static const Processor processor{
+      .has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
+      .has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
+      .has_bf16 = __builtin_cpu_supports("avx512bf16") != 0,
+      .has_amx = __builtin_cpu_supports("amx-bf16") != 0,
+      .is_intel = __builtin_cpu_is("intel") != 0};
+#else
+  static const Processor processor{};
+#endif
+  return processor;
+}
+
+const KernelTable* table_of(std::string_view name) {
+#if defined(__x86_64__)
+  for (const auto* const table : {&kAvx2Table, &kAvx512Table, &kAvx512Bf16Table}) {
+    if (name == table->name) {
+      return table;
+    }
   }
 #endif
-  return best;
+  return &kPlainTable;
 }
 
 std::atomic<const KernelTable*>& current() {
-  static std::atomic<const KernelTable*> chosen = best_level_up_to(requested_level());
+  static std::atomic<const KernelTable*> chosen =
+      table_of(fastest_level(this_processor(), requested_level()));
   return chosen;
 }
 
@@ -55,17 +55,37 @@ std::string_view requested_level() {
   }
   const char* const libtorch = std::getenv("ATEN_CPU_CAPABILITY");
   const std::string_view capability = libtorch == nullptr ? "" : libtorch;
-  return capability == "default" ? "plain" : capability;
+  if (capability == "default") {
+    return "plain";
+  }
+  return capability == "avx512" ? "" : capability;  // its highest
 }
+
+// Measured: an Intel Xeon (family 6, model 207) without AMX multiplies 0.19 TFLOP/s with bf16
+// instructions and 0.32 TFLOP/s in fp32; on AMD bf16 is twice as fast as fp32.
+std::string_view fastest_level(const Processor& processor, std::string_view limit) {
+  if (!processor.has_avx2 || limit == "plain") {
+    return "plain";
+  }
+  if (!processor.has_avx512 || limit == "avx2") {
+    return "avx2";
+  }
+  if (!processor.has_bf16 || limit == "avx512") {
+    return "avx512";
+  }
+  const bool is_fast = !processor.is_intel || processor.has_amx;
+  return is_fast || limit == "avx512_bf16" ? "avx512_bf16" : "avx512";
+}
+
+bool has_amx() { return this_processor().has_amx; }
 
 const KernelTable& kernel_table() { return *current().load(std::memory_order_relaxed); }
 
 bool use_level(std::string_view name) {
-  const KernelTable* const found = best_level_up_to(name);
-  if (name != found->name) {
+  if (name != fastest_level(this_processor(), name)) {
     return false;
   }
-  current().store(found);
+  current().store(table_of(name));
   return true;
 }
 

@@ -44,17 +44,20 @@ struct Operations {
   void (*attention_backward)(const AttentionTask<T>& task);
   void (*quantize_rows)(const QuantizeRows<T>& work);
   void (*scale_sums)(const ScaleSums<T>& work);
+  void (*few_rows)(const FewRows<T>& work);
+  void (*pack_rows)(const Pack<T>& pack);        // (rows, columns), order kept
+  void (*pack_transposed)(const Pack<T>& pack);  // (columns, rows)
+  /// The same, from T to fp32.
+  void (*widen_rows)(const Pack<T, float>& pack);
+  void (*widen_transposed)(const Pack<T, float>& pack);
+  void (*finish_product)(const ProductRows<T>& rows);
 };
 
 struct KernelTable {
   const char* name;
-  void (*few_rows)(const FewRows& work);
   /// Exact sums (outputs) of the products of x (depth) with each row of a weight (outputs, depth).
   void (*int8_row)(
       const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums);
-  void (*pack_rows)(const Pack<float>& pack);        // (rows, columns), order kept
-  void (*pack_transposed)(const Pack<float>& pack);  // (columns, rows)
-  void (*finish_product)(const ProductRows<float>& rows);
   void (*multiply_panel)(const PanelProduct& product);  // null if not available at this level
   Operations<float> single;
   Operations<Bf16> half;
@@ -62,12 +65,27 @@ struct KernelTable {
 
 /// Level requested by the environment: WEFT_CPU_LEVEL (plain, avx2, avx512, avx512_bf16), else the
 /// equivalent of LibTorch's ATEN_CPU_CAPABILITY, so that one switch controls both; empty if neither
-/// is set.
+/// limits it.
 std::string_view requested_level();
 
-/// Best level that this processor supports, or the best up to the one named by WEFT_CPU_LEVEL
-/// (plain, avx2, avx512, avx512_bf16).
+/// What decides the level.
+struct Processor {
+  bool has_avx2 = false;    // with FMA
+  bool has_avx512 = false;  // F, BW, DQ and VL
+  bool has_bf16 = false;    // AVX512_BF16
+  bool has_amx = false;     // tiles of bf16
+  bool is_intel = false;
+};
+
+/// Fastest level of a processor, or its best up to the one named `limit`. Intel's bf16 instructions
+/// are slower than fp32 without AMX: there avx512_bf16 must be named.
+std::string_view fastest_level(const Processor& processor, std::string_view limit);
+
+/// The fastest level of this processor up to the requested one.
 const KernelTable& kernel_table();
+
+/// Whether the processor has AMX tiles for bf16.
+bool has_amx();
 
 /// Makes kernel_table() return the level of that name from now on. Returns false, with no effect,
 /// if the processor or this build does not support it.

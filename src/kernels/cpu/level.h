@@ -44,7 +44,13 @@ constexpr Operations<T> operations() {
           .attention_forward = attention_forward<T>,
           .attention_backward = attention_backward<T>,
           .quantize_rows = quantize_rows<T>,
-          .scale_sums = scale_sums<T>};
+          .scale_sums = scale_sums<T>,
+          .few_rows = few_rows<T>,
+          .pack_rows = pack_rows<T, T>,
+          .pack_transposed = pack_transposed<T, T>,
+          .widen_rows = pack_rows<T, float>,
+          .widen_transposed = pack_transposed<T, float>,
+          .finish_product = finish_product<T>};
 }
 
 template <bool kPairs>
@@ -58,11 +64,7 @@ constexpr auto panel_product() -> void (*)(const PanelProduct&) {
 
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
-          .few_rows = few_rows,
           .int8_row = int8_row,
-          .pack_rows = pack_rows,
-          .pack_transposed = pack_transposed,
-          .finish_product = finish_product,
           .multiply_panel = panel_product<kMultipliesPairs>(),
           .single = operations<float>(),
           .half = operations<Bf16>()};

@@ -100,55 +100,9 @@ void transpose_square(const Pack<Bf16>& pack, int64_t row, int64_t column) {
   }
 }
 
-// 32 columns as two vectors.
-struct Wide {
-  __m512 low;
-  __m512 high;
-};
-
-inline __m512 widen(__m256i x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
-
-inline Wide widen(Words x) {
-  return {.low = widen(_mm512_castsi512_si256(x)), .high = widen(_mm512_extracti64x4_epi64(x, 1))};
-}
-
-inline Wide load(const float* p, int64_t count) {
-  if (count >= kHalves) {
-    return {.low = _mm512_loadu_ps(p), .high = _mm512_loadu_ps(p + kLanes)};
-  }
-  const __mmask32 mask = first_halves(count);
-  return {.low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), p),
-          .high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> kLanes), p + kLanes)};
-}
-
-template <bool kAdds>
-void finish_columns(const ProductRows<Bf16>& work, int64_t column) {
-  const int64_t count = work.columns - column;
-  const __m512 scale = _mm512_set1_ps(work.scale);
-  const Wide bias =
-      widen(work.bias == nullptr ? _mm512_setzero_si512() : load(work.bias + column, count));
-  const float* sums = work.sums + column;
-  Bf16* out = work.out + column;
-  for (int64_t row = 0; row < work.rows; ++row) {
-    const Wide sum = load(sums, count);
-    Wide y{.low = _mm512_fmadd_ps(sum.low, scale, bias.low),
-           .high = _mm512_fmadd_ps(sum.high, scale, bias.high)};
-    if constexpr (kAdds) {
-      const Wide before = widen(load(out, count));
-      y.low = _mm512_add_ps(y.low, before.low);
-      y.high = _mm512_add_ps(y.high, before.high);
-    }
-    store(out, (Words)_mm512_cvtne2ps_pbh(y.high, y.low), count);
-    sums += work.sums_stride;
-    out += work.out_stride;
-  }
-}
-
 }  // namespace
 
-void pack_rows(const Pack<Bf16>& pack) {
+void pack_row_pairs(const Pack<Bf16>& pack) {
   alignas(64) static constexpr uint16_t kPlaces[2][kHalves] = {
       {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
        8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
@@ -171,7 +125,7 @@ void pack_rows(const Pack<Bf16>& pack) {
   }
 }
 
-void pack_columns(const Pack<Bf16>& pack) {
+void pack_column_pairs(const Pack<Bf16>& pack) {
   for (int64_t row = 0; row < pack.out_rows; row += kLanes) {
     const int64_t width = 2 * (pack.out_rows - row);
     for (int64_t column = 0; column < pack.out_columns; column += kHalves) {
@@ -202,23 +156,16 @@ void pack_transposed(const Pack<Bf16>& pack) {
   }
 }
 
-void finish_product(const ProductRows<Bf16>& rows) {
-  for (int64_t column = 0; column < rows.columns; column += kHalves) {
-    rows.adds ? finish_columns<true>(rows, column) : finish_columns<false>(rows, column);
-  }
-}
-
 }  // namespace weft::kernels::cpu
 
 #else
 
 namespace weft::kernels::cpu {
 
-// Never called: see can_multiply_blocked.
-void pack_rows(const Pack<Bf16>&) {}
-void pack_columns(const Pack<Bf16>&) {}
+// Never called: see multiplies_bf16.
+void pack_row_pairs(const Pack<Bf16>&) {}
+void pack_column_pairs(const Pack<Bf16>&) {}
 void pack_transposed(const Pack<Bf16>&) {}
-void finish_product(const ProductRows<Bf16>&) {}
 
 }  // namespace weft::kernels::cpu
 

@@ -1,23 +1,33 @@
-// Packing and unpacking for blocked fp32 products. Included only by per-level translation units.
+// Packing and unpacking for blocked products in fp32. Included only by per-level translation units.
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-inline void pack_rows(const Pack<float>& pack) {
+template <class In, class Out>
+inline void pack_rows(const Pack<In, Out>& pack) {
   for (int64_t row = 0; row < pack.out_rows; ++row) {
-    float* const out = pack.out + row * pack.out_columns;
+    const In* const in = pack.in + row * pack.stride;
+    Out* const out = pack.out + row * pack.out_columns;
     const int64_t columns = row < pack.rows ? pack.columns : 0;
-    std::copy_n(pack.in + row * pack.stride, columns, out);
-    std::fill(out + columns, out + pack.out_columns, 0.0F);
+    if constexpr (std::is_same_v<In, Out>) {
+      std::copy_n(in, columns, out);
+    } else {
+      for_each_vector(columns, [&](int64_t i, int count) {
+        store_up_to(out + i, load_up_to(in + i, count), count);
+      });
+    }
+    std::fill(out + columns, out + pack.out_columns, Out{});
   }
 }
 
 /// Loads a square of `pack` starting at a row and a column; zeros outside the matrix.
-inline void load_square(const Pack<float>& pack,
+template <class In, class Out>
+inline void load_square(const Pack<In, Out>& pack,
                         int64_t row,
                         int64_t column,
                         Vec (&square)[kLanes]) {
@@ -29,7 +39,8 @@ inline void load_square(const Pack<float>& pack,
   }
 }
 
-inline void pack_transposed(const Pack<float>& pack) {
+template <class In, class Out>
+inline void pack_transposed(const Pack<In, Out>& pack) {
   for (int64_t column = 0; column < pack.out_columns; column += kLanes) {
     const int64_t width = std::min<int64_t>(kLanes, pack.out_columns - column);
     for (int64_t row = 0; row < pack.out_rows; row += kLanes) {
@@ -44,19 +55,20 @@ inline void pack_transposed(const Pack<float>& pack) {
   }
 }
 
-inline void finish_product(const ProductRows<float>& work) {
+template <class T>
+inline void finish_product(const ProductRows<T>& work) {
   const Vec scale = set(work.scale);
-  for (int64_t row = 0; row < work.rows; ++row) {
-    const float* sums = work.sums + row * work.sums_stride;
-    float* out = work.out + row * work.out_stride;
-    for_each_vector(work.columns, [&](int64_t i, int count) {
-      Vec before = work.bias == nullptr ? zero() : load_up_to(work.bias + i, count);
-      if (work.adds) {
-        before = before + load_up_to(out + i, count);
-      }
-      store_up_to(out + i, fma(load_up_to(sums + i, count), scale, before), count);
-    });
-  }
+  for_each_vector(work.columns, [&](int64_t i, int count) {
+    const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + i, count);
+    const float* sums = work.sums + i;
+    T* out = work.out + i;
+    for (int64_t row = 0; row < work.rows; ++row) {
+      const Vec before = work.adds ? bias + load_up_to(out, count) : bias;
+      store_up_to(out, fma(load_up_to(sums, count), scale, before), count);
+      sums += work.sums_stride;
+      out += work.out_stride;
+    }
+  });
 }
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

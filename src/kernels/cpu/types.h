@@ -316,14 +316,14 @@ static inline int64_t attention_scratch(int64_t queries, int64_t keys, int64_t w
 }
 
 /// Part of a matrix to be packed for a product: `rows` times `columns` at `in`, with row stride
-/// `stride`. The rest of `out` is filled with zeros.
-template <class T>
+/// `stride`. The rest of `out` is filled with zeros. bf16 may be widened to fp32.
+template <class In, class Out = In>
 struct Pack {
-  const T* in;
+  const In* in;
   int64_t stride;
   int64_t rows;
   int64_t columns;
-  T* out;
+  Out* out;
   int64_t out_rows;  // in the orientation of `in`
   int64_t out_columns;
 };
@@ -372,23 +372,21 @@ inline int64_t panel_width(int64_t begin, int64_t columns) {
   return left >= kPanelColumns ? kPanelColumns : (left + kPanelStep - 1) / kPanelStep * kPanelStep;
 }
 
-/// Columns `begin` to `end` of out (rows, columns) = x weight + bias, in fp32, for up to
-/// kMaxFewRows rows.
+/// Columns `begin` to `end` of the product of x (rows, depth) and weight (depth, columns), with
+/// sums in fp32, for up to kMaxFewRows rows.
+template <class T>
 struct FewRows {
-  const float* x = nullptr;
+  const T* x = nullptr;
   int64_t x_row = 0;  // strides
   int64_t x_depth = 0;
-  const float* weight = nullptr;
+  const T* weight = nullptr;
   int64_t weight_stride = 0;          // of its rows in memory
   bool weight_is_transposed = false;  // stored as (columns, depth)
   bool weight_is_packed = false;      // stored in panels; the stride is unused
-  const float* bias = nullptr;        // or null
-  float* out = nullptr;
-  int64_t rows = 0;
-  int64_t columns = 0;
   int64_t depth = 0;
   int64_t begin = 0;
   int64_t end = 0;
+  ProductRows<T> out{};  // destination of all columns; its own `sums` field is ignored
 };
 
 }  // namespace weft::kernels::cpu

@@ -7,11 +7,14 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 
 #include <ATen/Context.h>
 
 #include "kernels/block_kernel.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/packing.h"
+#include "kernels/fused.h"
 #include "kernels/parallel.h"
 #include "kernels/workspace.h"
 
@@ -25,11 +28,14 @@ constexpr int64_t kRows = 48;     // maximum per block of sums: whole tiles of A
 constexpr int64_t kTileRows = 6;  // of AVX-512
 constexpr int64_t kDepthBytes = 6144;  // maximum bytes of a row processed at once
 constexpr int64_t kTransposedDepthBytes = 1024;
-template <class T>
+
+// Operand: the type that is multiplied, float or Bf16 in pairs. T: the type in memory, the same, or
+// Bf16 that is widened to float.
+template <class Operand>
 constexpr int64_t kDepthStep = cpu::kSumDepth;  // the depth is split only between sums
 template <>
 constexpr int64_t kDepthStep<Bf16> = 32;
-template <class T>
+template <class Operand>
 constexpr int64_t kPadding = 1;  // packing both sides pads the depth to a multiple of it
 template <>
 constexpr int64_t kPadding<Bf16> = 32;
@@ -40,16 +46,16 @@ constexpr int64_t kKeptBlocks = 16;          // maximum row blocks of a task tha
 int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
 
-template <class T>
+template <class Operand>
 struct Workspaces {
-  Workspace<T> left;
-  Workspace<T> right;
+  Workspace<Operand> left;
+  Workspace<Operand> right;
   Workspace<float> sums;
 };
 
-template <class T>
-Workspaces<T>& workspaces() {
-  static thread_local Workspaces<T> spaces;
+template <class Operand>
+Workspaces<Operand>& workspaces() {
+  static thread_local Workspaces<Operand> spaces;
   return spaces;
 }
 
@@ -72,17 +78,18 @@ Range piece(const Range& range, int64_t step, int64_t pieces, int64_t index) {
 
 /// Splits the depth if its panels would not stay in L2; earlier if the left side is transposed,
 /// since both sides are packed then. The split depends only on the depth.
-template <class T>
+template <class Operand, class T>
 int64_t depth_parts(const BlockedProduct<T>& p) {
-  return divide_up(p.depth * static_cast<int64_t>(sizeof(T)),
+  return divide_up(p.depth * static_cast<int64_t>(sizeof(Operand)),
                    p.a_is_transposed ? kTransposedDepthBytes : kDepthBytes);
 }
 
-template <class T>
+template <class Operand, class T>
 int64_t part_size(const BlockedProduct<T>& p) {
-  const int64_t parts = depth_parts(p);
-  return parts == 1 && !p.a_is_transposed ? p.depth
-                                          : round_up(divide_up(p.depth, parts), kDepthStep<T>);
+  const int64_t parts = depth_parts<Operand>(p);
+  return parts == 1 && !p.a_is_transposed
+             ? p.depth
+             : round_up(divide_up(p.depth, parts), kDepthStep<Operand>);
 }
 
 /// Assignment of the result's blocks to tasks. It affects only the speed.
@@ -130,14 +137,14 @@ double cost_of(const BlockedProduct<T>& p, const Grid& grid) {
          (blocks * panels + kPackRight * panels + (p.a_is_transposed ? kPackLeft * blocks : 0.0));
 }
 
-template <class T>
+template <class Operand, class T>
 Grid grid_of(const BlockedProduct<T>& p) {
   const int64_t threads = parallel_threads();
   const int64_t blocks = divide_up(p.rows, kRows);
   const int64_t panels = divide_up(p.columns, kColumns);
   const int64_t most_panels = std::max<int64_t>(
-      1, kPanelBytes / (kColumns * part_size(p) * static_cast<int64_t>(sizeof(T))));
-  const int64_t most_blocks = depth_parts(p) > 1 ? kKeptBlocks : blocks;
+      1, kPanelBytes / (kColumns * part_size<Operand>(p) * static_cast<int64_t>(sizeof(Operand))));
+  const int64_t most_blocks = depth_parts<Operand>(p) > 1 ? kKeptBlocks : blocks;
   const int64_t least = divide_up(panels, most_panels);
   Grid best{};
   double least_cost = std::numeric_limits<double>::infinity();
@@ -173,13 +180,57 @@ struct Depth {
   int64_t padded;
 };
 
-/// Packs one panel of the right side -> pairs (padded / 2, width, 2).
+/// Panel as packed by pack_right.
 template <class T>
-void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T* out) {
+const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel) {
+  return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
+}
+
+/// Packing (depth, columns) and (columns, depth) for the right side. Bf16 -> Bf16 is packed in
+/// pairs if these are multiplied.
+template <class In, class Out>
+void pack_rows(const cpu::Pack<In, Out>& pack) {
+  operations<In>().widen_rows(pack);
+}
+template <>
+void pack_rows(const cpu::Pack<Bf16>& pack) {
+  multiplies_bf16() ? cpu::pack_row_pairs(pack) : operations<Bf16>().pack_rows(pack);
+}
+
+template <class In, class Out>
+void pack_columns(const cpu::Pack<In, Out>& pack) {
+  operations<In>().widen_transposed(pack);
+}
+template <>
+void pack_columns(const cpu::Pack<Bf16>& pack) {
+  multiplies_bf16() ? cpu::pack_column_pairs(pack) : operations<Bf16>().pack_transposed(pack);
+}
+
+/// The same for a left side stored as (depth, rows).
+template <class In, class Out>
+void pack_left_columns(const cpu::Pack<In, Out>& pack) {
+  operations<In>().widen_transposed(pack);
+}
+template <>
+void pack_left_columns(const cpu::Pack<Bf16>& pack) {
+  cpu::pack_transposed(pack);
+}
+
+/// Packs one panel of the right side.
+template <class Out, class T>
+void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, Out* out) {
   const auto columns = columns_of(p, panel);
   const int64_t width = width_of(p, panel);
-  if (p.b_is_transposed) {
-    cpu::pack_columns(cpu::Pack<T>{.in = p.b + columns.begin * p.b_stride + depth.begin,
+  if (p.panels != nullptr) {
+    pack_rows(cpu::Pack<T, Out>{.in = packed_panel(p, depth, panel),
+                                .stride = width,
+                                .rows = depth.size,
+                                .columns = width,
+                                .out = out,
+                                .out_rows = depth.padded,
+                                .out_columns = width});
+  } else if (p.b_is_transposed) {
+    pack_columns(cpu::Pack<T, Out>{.in = p.b + columns.begin * p.b_stride + depth.begin,
                                    .stride = p.b_stride,
                                    .rows = columns.size(),
                                    .columns = depth.size,
@@ -187,7 +238,7 @@ void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T
                                    .out_rows = width,
                                    .out_columns = depth.padded});
   } else {
-    cpu::pack_rows(cpu::Pack<T>{.in = p.b + depth.begin * p.b_stride + columns.begin,
+    pack_rows(cpu::Pack<T, Out>{.in = p.b + depth.begin * p.b_stride + columns.begin,
                                 .stride = p.b_stride,
                                 .rows = depth.size,
                                 .columns = columns.size(),
@@ -197,20 +248,14 @@ void pack_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel, T
   }
 }
 
-template <class T>
-const T* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& panels) {
+template <class Operand, class T>
+const Operand* pack_panels(const BlockedProduct<T>& p, const Depth& depth, const Range& panels) {
   const int64_t size = depth.padded * kColumns;
-  T* const out = workspaces<T>().right.take(panels.size() * size);
+  Operand* const out = workspaces<Operand>().right.take(panels.size() * size);
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     pack_panel(p, depth, panel, out + (panel - panels.begin) * size);
   }
   return out;
-}
-
-/// Panel as packed by pack_right.
-template <class T>
-const T* packed_panel(const BlockedProduct<T>& p, const Depth& depth, int64_t panel) {
-  return p.panels + panel * kColumns * p.depth + depth.begin * width_of(p, panel);
 }
 
 /// Output location of a block's sums.
@@ -231,56 +276,87 @@ cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
           .adds = p.adds};
 }
 
+template <class Operand, class T>
+constexpr bool kWidens = !std::is_same_v<Operand, T>;
+
 /// Rows of the left side, from the start of a block.
-template <class T>
+template <class Operand>
 struct Left {
-  const T* rows;
+  const Operand* rows;
   int64_t stride;
 };
 
-template <class T>
-Left<T> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& rows) {
-  if (!p.a_is_transposed) {
-    return {.rows = p.a + rows.begin * p.a_stride + depth.begin, .stride = p.a_stride};
+template <class Operand, class T>
+Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& rows) {
+  if (p.a_is_transposed) {
+    Operand* const out = workspaces<Operand>().left.take(kLeftBlocks * kRows * depth.padded);
+    pack_left_columns(cpu::Pack<T, Operand>{.in = p.a + depth.begin * p.a_stride + rows.begin,
+                                            .stride = p.a_stride,
+                                            .rows = depth.size,
+                                            .columns = rows.size(),
+                                            .out = out,
+                                            .out_rows = depth.padded,
+                                            .out_columns = rows.size()});
+    return {.rows = out, .stride = depth.padded};
   }
-  T* const out = workspaces<T>().left.take(kLeftBlocks * kRows * depth.padded);
-  cpu::pack_transposed(cpu::Pack<T>{.in = p.a + depth.begin * p.a_stride + rows.begin,
+  const T* const in = p.a + rows.begin * p.a_stride + depth.begin;
+  if constexpr (kWidens<Operand, T>) {
+    Operand* const out = workspaces<Operand>().left.take(kRows * depth.padded);
+    pack_rows(cpu::Pack<T, Operand>{.in = in,
                                     .stride = p.a_stride,
-                                    .rows = depth.size,
-                                    .columns = rows.size(),
+                                    .rows = rows.size(),
+                                    .columns = depth.size,
                                     .out = out,
-                                    .out_rows = depth.padded,
-                                    .out_columns = rows.size()});
-  return {.rows = out, .stride = depth.padded};
+                                    .out_rows = rows.size(),
+                                    .out_columns = depth.padded});
+    return {.rows = out, .stride = depth.padded};
+  } else {
+    return {.rows = in, .stride = p.a_stride};
+  }
+}
+
+/// `packed`: the panels of the task; null: as packed by pack_right.
+template <class Operand, class T>
+const Operand* right_panel(const BlockedProduct<T>& p,
+                           const Depth& depth,
+                           const Task& task,
+                           const Operand* packed,
+                           int64_t panel) {
+  if constexpr (!kWidens<Operand, T>) {
+    if (packed == nullptr) {
+      return packed_panel(p, depth, panel);
+    }
+  }
+  return packed + (panel - task.panels.begin) * depth.padded * kColumns;
 }
 
 /// Multiplies one part of the depth. `sums` has a slot for each block of the task, or a single one
 /// if the depth has one part.
-template <class T>
+template <class Operand, class T>
 void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, float* sums) {
   const bool keeps_sums = depth.size < p.depth;
-  const T* const right = p.panels == nullptr ? pack_panels(p, depth, task.panels) : nullptr;
-  Left<T> left{};
+  const bool packs = kWidens<Operand, T> || p.panels == nullptr;
+  const Operand* const right = packs ? pack_panels<Operand>(p, depth, task.panels) : nullptr;
+  Left<Operand> left{};
   const int64_t blocks = row_blocks_of(task);
+  const int64_t left_blocks = p.a_is_transposed ? kLeftBlocks : 1;
   int64_t first = 0;  // first row in `left`
   for (int64_t block = 0; block < blocks; ++block) {
     const auto rows = product_rows_of(p, task, block);
-    if (block % kLeftBlocks == 0) {
-      const int64_t last = std::min(block + kLeftBlocks, blocks) - 1;
+    if (block % left_blocks == 0) {
+      const int64_t last = std::min(block + left_blocks, blocks) - 1;
       first = rows.begin;
-      left = left_of(p, depth, {first, product_rows_of(p, task, last).end});
+      left = left_of<Operand>(p, depth, {first, product_rows_of(p, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
-      const Block<T> product{
-          .rows = rows.size(),
-          .columns = width_of(p, panel),
-          .depth = depth.padded,
-          .a = left.rows + (rows.begin - first) * left.stride,
-          .a_stride = left.stride,
-          .b = right != nullptr ? right + (panel - task.panels.begin) * depth.padded * kColumns
-                                : packed_panel(p, depth, panel),
-          .sums = sums,
-          .adds = depth.begin > 0};
+      const Block<Operand> product{.rows = rows.size(),
+                                   .columns = width_of(p, panel),
+                                   .depth = depth.padded,
+                                   .a = left.rows + (rows.begin - first) * left.stride,
+                                   .a_stride = left.stride,
+                                   .b = right_panel(p, depth, task, right, panel),
+                                   .sums = sums,
+                                   .adds = depth.begin > 0};
       multiply_block(product, depth.begin + depth.size == p.depth
                                   ? std::optional(out_of(p, sums, rows, panel))
                                   : std::nullopt);
@@ -289,20 +365,31 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
   }
 }
 
-template <class T>
+template <class Operand, class T>
 void run_product(const BlockedProduct<T>& p, const Task& task) {
-  const int64_t parts = depth_parts(p);
-  const int64_t most = part_size(p);
+  const int64_t parts = depth_parts<Operand>(p);
+  const int64_t most = part_size<Operand>(p);
   const int64_t places = parts > 1 ? row_blocks_of(task) * task.panels.size() : 1;
-  float* const sums = workspaces<T>().sums.take(places * kRows * kColumns);
+  float* const sums = workspaces<Operand>().sums.take(places * kRows * kColumns);
   for (int64_t begin = 0; begin < p.depth; begin += most) {
     const int64_t size = std::min(most, p.depth - begin);
-    run_part(p, task,
-             {.begin = begin,
-              .size = size,
-              .padded = p.a_is_transposed ? round_up(size, kPadding<T>) : size},
-             sums);
+    run_part<Operand>(p, task,
+                      {.begin = begin,
+                       .size = size,
+                       .padded = p.a_is_transposed ? round_up(size, kPadding<Operand>) : size},
+                      sums);
   }
+}
+
+template <class Operand, class T>
+void multiply_as(const BlockedProduct<T>& product) {
+  const auto grid = grid_of<Operand>(product);
+  parallel_for(0, grid.row_pieces * grid.panel_pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      run_product<Operand>(product, product_task_of(product, grid, index));
+    }
+    release_block_kernel<Operand>();  // AMX tiles
+  });
 }
 
 /// Checks a small product with a known result: LibTorch throws where it has no block kernel.
@@ -313,15 +400,15 @@ bool multiplies(T one, T sum) {
   ones.fill(one);
   std::array<T, kSize * kSize> out{};
   try {
-    run_product<T>({.rows = kSize,
-                    .columns = kSize,
-                    .depth = kSize,
-                    .a = ones.data(),
-                    .a_stride = kSize,
-                    .b = ones.data(),
-                    .b_stride = kSize,
-                    .out = out.data(),
-                    .out_stride = kSize},
+    run_product<T>(BlockedProduct<T>{.rows = kSize,
+                                     .columns = kSize,
+                                     .depth = kSize,
+                                     .a = ones.data(),
+                                     .a_stride = kSize,
+                                     .b = ones.data(),
+                                     .b_stride = kSize,
+                                     .out = out.data(),
+                                     .out_stride = kSize},
                    {.rows = {0, kSize}, .panels = {0, 1}});
     release_block_kernel<T>();
   } catch (const std::exception&) {
@@ -333,20 +420,7 @@ bool multiplies(T one, T sum) {
 
 }  // namespace
 
-bool has_bf16_instructions() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
-
-template <>
-bool can_multiply_blocked<Bf16>() {
-  static const bool is_right =
-      has_bf16_instructions() && multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
-  return is_right && at::globalContext().userEnabledMkldnn();
-}
+bool multiplies_bf16() { return cpu::kernel_table().multiply_panel != nullptr; }
 
 template <>
 bool can_multiply_blocked<float>() {
@@ -354,16 +428,23 @@ bool can_multiply_blocked<float>() {
   return is_right && at::globalContext().userEnabledMkldnn();
 }
 
-template <class T>
-void multiply_blocked(const BlockedProduct<T>& product) {
-  const auto grid = grid_of(product);
-  parallel_for(0, grid.row_pieces * grid.panel_pieces, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t index = begin; index < end; ++index) {
-      const auto task = product_task_of(product, grid, index);
-      run_product(product, task);
-    }
-    release_block_kernel<T>();  // AMX tiles
-  });
+template <>
+bool can_multiply_blocked<Bf16>() {
+  if (!multiplies_bf16()) {
+    return can_multiply_blocked<float>();
+  }
+  static const bool is_right = multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
+  return is_right && at::globalContext().userEnabledMkldnn();
+}
+
+template <>
+void multiply_blocked(const BlockedProduct<float>& product) {
+  multiply_as<float>(product);
+}
+
+template <>
+void multiply_blocked(const BlockedProduct<Bf16>& product) {
+  multiplies_bf16() ? multiply_as<Bf16>(product) : multiply_as<float>(product);
 }
 
 template <class T>
@@ -386,7 +467,5 @@ template int64_t packed_size(const BlockedProduct<float>&);
 template int64_t packed_size(const BlockedProduct<Bf16>&);
 template void pack_right(const BlockedProduct<float>&, float*);
 template void pack_right(const BlockedProduct<Bf16>&, Bf16*);
-template void multiply_blocked(const BlockedProduct<float>&);
-template void multiply_blocked(const BlockedProduct<Bf16>&);
 
 }  // namespace weft::kernels

@@ -14,7 +14,7 @@ struct BlockedProduct {
   int64_t columns = 0;
   int64_t depth = 0;
   const T* a = nullptr;
-  int64_t a_stride = 0;          // in bf16 with several rows even, like the depth
+  int64_t a_stride = 0;          // of pairs with several rows even, like the depth
   bool a_is_transposed = false;  // stored as (depth, rows)
   const T* b = nullptr;
   int64_t b_stride = 0;
@@ -27,11 +27,12 @@ struct BlockedProduct {
   bool adds = false;
 };
 
-/// Whether the processor has bf16 multiply instructions; every processor with AMX does.
-bool has_bf16_instructions();
+/// Whether bf16 is multiplied in pairs, by the processor's own instructions, which is faster than
+/// fp32. Otherwise it is widened to fp32, which is as fast as fp32.
+bool multiplies_bf16();
 
-/// Packs the right side once for many products: panels of cpu::kPanelColumns columns, each over the
-/// full depth. packed_size() is in elements.
+/// Packs the right side once for many products, in its own type: panels of cpu::kPanelColumns
+/// columns, each over the full depth. packed_size() is in elements.
 template <class T>
 int64_t packed_size(const BlockedProduct<T>& product);
 template <class T>
@@ -42,8 +43,7 @@ void pack_right(const BlockedProduct<T>& product, T* out);
 template <class T>
 void multiply_blocked(const BlockedProduct<T>& product);
 
-/// Whether multiply_blocked works here: it needs that kernel, and a processor with bf16
-/// multiplication for bf16 or with AVX2 for fp32.
+/// Whether multiply_blocked works here: it needs that kernel, and a processor with AVX2.
 template <class T>
 bool can_multiply_blocked();
 

@@ -6,6 +6,7 @@
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
 #include "kernels/grad_accumulator.h"
+#include "kernels/linear/blocked_product.h"
 #include "kernels/linear/product.h"
 #include "kernels/norm.h"
 #include "kernels/operation_profiler.h"
@@ -91,6 +92,43 @@ class Linear : public torch::autograd::Function<Linear> {
   }
 };
 
+/// Product of bf16 batches in fp32.
+class WidenedProduct : public torch::autograd::Function<WidenedProduct> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b) {
+    context->save_for_backward({a, b});
+    return multiply(a, b).to(at::kBFloat16);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto& g = gradients[0];
+    at::Tensor da;
+    at::Tensor db;
+    if (context->needs_input_grad(0)) {
+      da = multiply(g, saved[1].transpose(-2, -1)).sum_to_size(saved[0].sizes()).to(at::kBFloat16);
+    }
+    if (context->needs_input_grad(1)) {
+      db = multiply(saved[0].transpose(-2, -1), g).sum_to_size(saved[1].sizes()).to(at::kBFloat16);
+    }
+    return {da, db};
+  }
+
+ private:
+  static at::Tensor multiply(const at::Tensor& a, const at::Tensor& b) {
+    return at::matmul(a.to(at::kFloat), b.to(at::kFloat));
+  }
+};
+
+at::Tensor multiply_widened(const at::Tensor& a, const at::Tensor& b) {
+  if (b.dim() > 2) {
+    return WidenedProduct::apply(a, b);
+  }
+  auto sizes = a.sizes().vec();  // one product of all rows
+  sizes.back() = b.size(1);
+  return WidenedProduct::apply(a.reshape({-1, a.size(-1)}), b).view(sizes);
+}
+
 }  // namespace
 
 at::Tensor weight_gradient(const at::Tensor& weight, const at::Tensor& g, const at::Tensor& x) {
@@ -126,7 +164,9 @@ at::Tensor linear_slice(const at::Tensor& x,
 }
 
 at::Tensor batched_product(const at::Tensor& a, const at::Tensor& b) {
-  auto out = at::matmul(a, b);
+  const bool widens = a.device().is_cpu() && a.scalar_type() == at::kBFloat16 &&
+                      b.scalar_type() == at::kBFloat16 && !multiplies_bf16();
+  auto out = widens ? multiply_widened(a, b) : at::matmul(a, b);
   const int64_t flops = 2 * out.numel() * a.size(-1);
   const int64_t gradients = (a.requires_grad() ? 1 : 0) + (b.requires_grad() ? 1 : 0);
   count_with_backward(out, flops, gradients * flops);

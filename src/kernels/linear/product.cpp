@@ -41,43 +41,69 @@ bool are_alike(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias)
          a.numel() > 0 && b.numel() > 0;
 }
 
-bool is_single(const at::Tensor& x) { return x.scalar_type() == at::kFloat; }
-
-/// For fp32: a few rows are not worth packing.
-bool has_few_rows(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  return is_single(a) && a.size(0) <= cpu::kMaxFewRows && are_alike(a, b, bias);
+/// Whether products of x multiply pairs of bf16.
+bool multiplies_pairs(const at::Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 && multiplies_bf16();
 }
 
-/// Splits the columns independently of the number of threads. `work` describes the weight's layout.
-at::Tensor run_few(const at::Tensor& a, const at::Tensor& bias, cpu::FewRows work) {
-  const auto out = at::empty({a.size(0), work.columns}, a.options());
-  work.x = elements<float>(a);
+/// In fp32, a few rows are not worth packing.
+bool has_few_rows(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+  return a.size(0) <= cpu::kMaxFewRows && are_alike(a, b, bias) && !multiplies_pairs(a);
+}
+
+struct Finish {
+  double scale = 1;
+  bool adds = false;
+};
+
+template <class T>
+cpu::ProductRows<T> destination(const at::Tensor& out,
+                                const at::Tensor& bias,
+                                const Finish& finish) {
+  return {.sums = nullptr,
+          .sums_stride = 0,
+          .rows = out.size(0),
+          .columns = out.size(1),
+          .out = elements<T>(out),
+          .out_stride = out.stride(0),
+          .bias = elements<T>(bias),
+          .scale = static_cast<float>(finish.scale),
+          .adds = finish.adds};
+}
+
+/// Splits the columns independently of the number of threads. `work` describes the weight's layout
+/// and the destination.
+template <class T>
+void run_few(const at::Tensor& a, cpu::FewRows<T> work) {
+  work.x = elements<T>(a);
   work.x_row = a.stride(0);
   work.x_depth = a.stride(1);
-  work.bias = elements<float>(bias);
-  work.out = elements<float>(out);
-  work.rows = a.size(0);
   work.depth = a.size(1);
   const int64_t columns = std::max<int64_t>(1, kFewRowsWork / work.depth / cpu::kPanelColumns) *
                           cpu::kPanelColumns;  // whole vectors at all levels
-  for_each_block(work.columns, columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
+  for_each_block(work.out.columns, columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
     auto piece = work;
     piece.begin = begin;
     piece.end = end;
-    cpu::kernel_table().few_rows(piece);
+    operations<T>().few_rows(piece);
   });
-  return out;
 }
 
-at::Tensor few_rows(const at::Tensor& a, const at::Tensor& given, const at::Tensor& bias) {
+void few_rows(const at::Tensor& out,
+              const at::Tensor& a,
+              const at::Tensor& given,
+              const at::Tensor& bias,
+              const Finish& finish) {
   const auto layout = matrix_layout(given);
   const auto b = layout ? given : given.contiguous();
   const bool is_transposed = layout && layout->is_transposed;
-  return run_few(a, bias,
-                 {.weight = elements<float>(b),
-                  .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
-                  .weight_is_transposed = is_transposed,
-                  .columns = b.size(1)});
+  dispatch_element_type(a, [&](auto element) {
+    using T = decltype(element);
+    run_few<T>(a, {.weight = elements<T>(b),
+                   .weight_stride = is_transposed ? b.stride(1) : b.stride(0),
+                   .weight_is_transposed = is_transposed,
+                   .out = destination<T>(out, bias, finish)});
+  });
 }
 
 struct ProductSides {
@@ -86,7 +112,8 @@ struct ProductSides {
 };
 
 bool are_multiplied_blocked(const at::Tensor& x) {
-  return is_single(x) ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>();
+  return x.scalar_type() == at::kFloat ? can_multiply_blocked<float>()
+                                       : can_multiply_blocked<cpu::Bf16>();
 }
 
 /// Layouts for our blocked product, or nullopt if it does not apply.
@@ -101,11 +128,11 @@ std::optional<ProductSides> blocked_layouts(const at::Tensor& a,
   if (!a_layout || !b_layout) {
     return std::nullopt;
   }
-  // bf16 depth is stored in pairs within a row; half a pair works only if packed and padded with
-  // zeros. With few tokens, a weight's gradient sums over a short depth, and LibTorch is faster.
+  // Pairs are neighbours in a row; half a pair works only if packed and padded with zeros. With few
+  // tokens, a weight's gradient sums over a short depth, and LibTorch is faster.
   const int64_t depth = a.size(1);
   const bool suits =
-      is_single(a) ||
+      !multiplies_pairs(a) ||
       (a_layout->is_transposed ? depth >= kMinTokens : depth % 2 == 0 && a_layout->stride % 2 == 0);
   return suits ? std::optional<ProductSides>({*a_layout, *b_layout}) : std::nullopt;
 }
@@ -114,11 +141,6 @@ bool can_hold_sum(const at::Tensor& sum, const at::Tensor& a) {
   const auto layout = matrix_layout(sum);
   return are_alike(sum, a, {}) && layout && !layout->is_transposed;
 }
-
-struct Finish {
-  double scale = 1;
-  bool adds = false;
-};
 
 void product_multiply(const at::Tensor& out,
                       const at::Tensor& a,
@@ -158,7 +180,9 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b, const at::Tensor& b
               "product expects a bias (", b.size(1), "), got ", bias.sizes());
   count_product(a, b);
   if (has_few_rows(a, b, bias)) {
-    return few_rows(a, b, bias);
+    auto out = at::empty({a.size(0), b.size(1)}, a.options());
+    few_rows(out, a, b, bias, {});
+    return out;
   }
   if (const auto layouts = blocked_layouts(a, b, bias)) {
     auto out = at::empty({a.size(0), b.size(1)}, a.options());
@@ -174,7 +198,7 @@ PackedMatrix packed(const at::Tensor& b) {
   PackedMatrix result{.panels = {}, .whole = given, .depth = b.size(0), .columns = b.size(1)};
   const auto layout = matrix_layout(given);
   if (!are_alike(given, given, {}) || !layout || !are_multiplied_blocked(given) ||
-      (!is_single(given) && b.size(0) % 2 != 0)) {
+      (multiplies_pairs(given) && b.size(0) % 2 != 0)) {
     return result;
   }
   dispatch_element_type(given, [&](auto element) {
@@ -203,15 +227,16 @@ at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Ten
   if (auto* const counter = FlopCounter::current(); counter != nullptr) {
     counter->add_product({.rows = a.size(0), .depth = b.depth, .columns = b.columns});
   }
-  if (has_few_rows(a, b.panels, bias)) {
-    return run_few(
-        a, bias,
-        {.weight = elements<float>(b.panels), .weight_is_packed = true, .columns = b.columns});
-  }
   auto out = at::empty({a.size(0), b.columns}, a.options());
   if (out.numel() > 0) {
     dispatch_element_type(a, [&](auto element) {
       using T = decltype(element);
+      if (has_few_rows(a, b.panels, bias)) {
+        run_few<T>(a, {.weight = elements<T>(b.panels),
+                       .weight_is_packed = true,
+                       .out = destination<T>(out, bias, {})});
+        return;
+      }
       multiply_blocked<T>({.rows = a.size(0),
                            .columns = b.columns,
                            .depth = b.depth,
@@ -231,16 +256,14 @@ void add_product(const at::Tensor& sum, const at::Tensor& a, const at::Tensor& b
   TORCH_CHECK(sum.dim() == 2 && sum.size(0) == a.size(0) && sum.size(1) == b.size(1),
               "add_product expects a sum (", a.size(0), ", ", b.size(1), "), got ", sum.sizes());
   count_product(a, b);
-  at::Tensor target = sum;
-  if (has_few_rows(a, b, {})) {
-    target.add_(few_rows(a, b, {}), scale);
-    return;
-  }
-  const auto layouts = can_hold_sum(sum, a) ? blocked_layouts(a, b, {}) : std::nullopt;
-  if (layouts) {
-    product_multiply(sum, a, b, {}, *layouts, {.scale = scale, .adds = true});
+  const Finish finish{.scale = scale, .adds = true};
+  const bool holds = can_hold_sum(sum, a);
+  if (holds && has_few_rows(a, b, {})) {
+    few_rows(sum, a, b, {}, finish);
+  } else if (const auto layouts = holds ? blocked_layouts(a, b, {}) : std::nullopt) {
+    product_multiply(sum, a, b, {}, *layouts, finish);
   } else {
-    target.addmm_(a, b, 1, scale);
+    at::Tensor(sum).addmm_(a, b, 1, scale);
   }
 }
 

@@ -1,8 +1,6 @@
 #include "train/run/device.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -16,6 +14,8 @@
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/threads.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/linear/blocked_product.h"
 #include "models/config/family.h"
 #include "train/distributed/launch_environment.h"
 
@@ -42,24 +42,6 @@ c10::Device select_gpu() {
   }
   return device;
 }
-
-/// Whether products are faster in bf16 on CPUs with a feature.
-struct Bf16Rule {
-  std::string_view feature;
-  std::string_view vendor;  // empty: any
-  at::ScalarType type;
-  std::string_view reason;
-};
-
-/// The first rule that applies.
-constexpr std::array<Bf16Rule, 3> kBf16Rules = {{
-    {"amx_bf16", "", at::kBFloat16, "the CPU has AMX for bf16"},
-    {"avx512_bf16", "AuthenticAMD", at::kBFloat16,
-     "the CPU, of AMD, has AVX512-BF16 at twice the rate of fp32"},
-    // Measured on Intel family 6, model 207 without AMX: 0.19 TFLOP/s in bf16, 0.32 in fp32.
-    {"avx512_bf16", "", at::kFloat,
-     "the CPU has AVX512-BF16 without AMX, which is slower than fp32"},
-}};
 
 }  // namespace
 
@@ -93,22 +75,15 @@ void synchronize(const c10::Device& device) {
   }
 }
 
-PrecisionChoice fastest_cpu_precision(const Machine& machine) {
-  const auto has = [&](std::string_view feature) {
-    return std::find(machine.features.begin(), machine.features.end(), feature) !=
-           machine.features.end();
-  };
-  for (const auto& rule : kBf16Rules) {
-    if (has(rule.feature) && (rule.vendor.empty() || rule.vendor == machine.cpu_vendor)) {
-      return {.type = rule.type, .reason = std::string(rule.reason)};
-    }
-  }
-  return {.type = at::kFloat, .reason = "the CPU has no fast bf16 products"};
-}
-
 PrecisionChoice fastest_precision(const c10::Device& device) {
   if (device.is_cpu()) {
-    return fastest_cpu_precision(read_machine());
+    if (!kernels::multiplies_bf16()) {
+      return {.type = at::kFloat, .reason = "the CPU has no fast bf16 products"};
+    }
+    return {.type = at::kBFloat16,
+            .reason = kernels::cpu::has_amx()
+                          ? "the CPU has AMX for bf16"
+                          : "the CPU has AVX512-BF16 at twice the rate of fp32"};
   }
   // LibTorch's name for compute capability 8.0 and later, of the current device.
   return at::detail::getCUDAHooks().supportsBFloat16ConvolutionWithCuDNNv8()

@@ -7,7 +7,6 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
-#include "base/machine.h"
 #include "models/config/options.h"
 #include "train/optimizer/train_options.h"
 
@@ -30,9 +29,8 @@ struct PrecisionChoice {
   std::string reason;
 };
 
-/// What `auto` is on a CPU, on a device. A function of the processor alone, so that a run has the
-/// same bits on a busy machine.
-PrecisionChoice fastest_cpu_precision(const Machine& machine);
+/// What `auto` is on a device. A function of the processor alone, so that a run has the same bits
+/// on a busy machine.
 PrecisionChoice fastest_precision(const c10::Device& device);
 
 /// auto: the precision of the run being resumed (`earlier`), otherwise the fastest; fp32 for a bag

@@ -33,6 +33,17 @@ TEST_P(Linear, SliceHasTheSameColumnsAsTheWhole) {
   EXPECT_THROW(kernels::linear_slice(inputs[0], inputs[1], inputs[2], 20, 12), c10::Error);
 }
 
+TEST_P(Linear, ABatchedProductEqualsThatOfLibTorch) {
+  const auto a = at::randn({3, 2, 7, 20});
+  const auto weight = at::randn({30, 20});
+  for (const auto& b :
+       {at::randn({3, 2, 20, 30}), at::randn({2, 20, 30}), at::randn({3, 1, 20, 30}), weight.t()}) {
+    comparison::expect_same([](const auto& in) { return batched_product(in[0], in[1]); },
+                            [](const auto& in) { return at::matmul(in[0], in[1]); }, {a, b},
+                            type());
+  }
+}
+
 TEST_P(Linear, TheGradientOfAPartIsAddedToTheLeafInPlace) {
   const auto x = at::randn({40, 3}).to(type());
   const auto weight = at::randn({5, 3}).to(type()).requires_grad_(true);

@@ -13,6 +13,7 @@ class Product : public comparison::EveryVariant {
  protected:
   static at::Tensor random(at::IntArrayRef shape) { return at::randn(shape).to(GetParam().type); }
   static bool is_single() { return GetParam().type == at::kFloat; }
+  static bool multiplies_pairs() { return !is_single() && multiplies_bf16(); }
   static bool is_blocked() {
     return is_single() ? can_multiply_blocked<float>() : can_multiply_blocked<cpu::Bf16>();
   }
@@ -130,14 +131,14 @@ TEST_P(Product, APackedWeightGivesTheSameBits) {
       const auto bias = random({columns});
       for (const auto& b : {weight.t(), weight.t().contiguous()}) {
         const auto matrix = packed(b);
-        EXPECT_EQ(matrix.panels.defined(), is_blocked() && (is_single() || depth % 2 == 0));
+        EXPECT_EQ(matrix.panels.defined(), is_blocked() && (!multiplies_pairs() || depth % 2 == 0));
         for (const int64_t rows : {0, 1, 3, 11, 12, 50, 100}) {
           SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth) + " x " +
                        std::to_string(columns));
           const auto x = random({rows, depth});
           EXPECT_TRUE(at::equal(product(x, matrix, bias), product(x, b, bias)));
           const auto transposed = x.t().contiguous().t();
-          if (is_single()) {
+          if (!multiplies_pairs()) {
             EXPECT_TRUE(at::equal(product(transposed, matrix), product(transposed, b)));
           } else {  // the depth is split elsewhere if the left side is transposed
             expect_rounded(product(transposed, matrix), exact(x, b));
@@ -149,6 +150,32 @@ TEST_P(Product, APackedWeightGivesTheSameBits) {
   EXPECT_THROW(product(random({2, 3}), packed(random({4, 5}))), c10::Error);
 }
 
+TEST_P(Product, InBf16IsThatInFp32RoundedOnceIfThereAreNoInstructions) {
+  if (is_single() || multiplies_bf16() || !is_blocked()) {
+    GTEST_SKIP() << "for bf16 that is widened";
+  }
+  const auto single = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  for (const int64_t rows : {1, 7, 61, 441}) {
+    for (const int64_t depth : {1, 33, 130, 1666}) {
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(depth));
+      const auto x = random({rows, depth});
+      const auto weight = random({70, depth});
+      const auto bias = random({70});
+      const auto g = random({rows, 70});
+      EXPECT_TRUE(
+          at::equal(product(x, weight.t(), bias),
+                    product(single(x), single(weight.t()), single(bias)).to(at::kBFloat16)));
+      EXPECT_TRUE(
+          at::equal(product(g, weight), product(single(g), single(weight)).to(at::kBFloat16)));
+      const auto sum = random({70, depth});
+      const auto wide = single(sum);
+      add_product(wide, single(g).t(), single(x), 0.5);
+      add_product(sum, g.t(), x, 0.5);
+      EXPECT_TRUE(at::equal(sum, wide.to(at::kBFloat16)));
+    }
+  }
+}
+
 TEST_P(Product, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(product(random({2, 3}), random({4, 5})), c10::Error);
   EXPECT_THROW(product(random({2, 4}), random({4, 5}), random({4})), c10::Error);
@@ -156,7 +183,7 @@ TEST_P(Product, RefusesShapesThatDoNotFit) {
 }
 
 TEST_P(Product, BitsOfARowDoNotDependOnHowManyThereAre) {
-  if (!is_blocked() || (is_single() && GetParam().level == std::string_view("plain"))) {
+  if (!is_blocked() || GetParam().level == std::string_view("plain")) {
     GTEST_SKIP() << "no blocks of this type here, or few rows without the instructions of the rest";
   }
   for (const int64_t depth : {64, 386, 1666, 3100}) {

@@ -132,10 +132,11 @@ class ClusteredCore : public AttentionCore {
     const at::NoGradGuard guard;
     const auto planes = planes_.to(query.scalar_type());
     const auto width = query.size(2);
-    const auto sides = (at::matmul(query, planes.narrow(1, 0, width).t()) + planes.select(1, width))
-                           .gt(0)
-                           .cpu()
-                           .contiguous();  // (H, l, bits)
+    const auto sides =
+        (kernels::batched_product(query, planes.narrow(1, 0, width).t()) + planes.select(1, width))
+            .gt(0)
+            .cpu()
+            .contiguous();  // (H, l, bits)
     const auto* const values = sides.data_ptr<bool>();
     std::vector<std::vector<int64_t>> result;
     for (int64_t head = 0; head < query.size(0); ++head) {

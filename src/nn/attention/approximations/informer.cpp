@@ -115,13 +115,14 @@ class InformerCore : public AttentionCore {
     const auto length = query.size(1);
     const auto divisor = static_cast<double>(length);
     if (!own_.samples) {
-      const auto scores = at::matmul(query, key.transpose(1, 2));
+      const auto scores = kernels::batched_product(query, key.transpose(1, 2));
       return scores.amax({2}) - scores.sum(2) / divisor;
     }
     const auto sample = kernels::to_device(sampled_keys(length, context), key.device());
     const auto keys = key.index_select(1, sample.flatten())
                           .view({key.size(0), length, sample.size(1), key.size(2)});
-    const auto scores = at::matmul(keys, query.unsqueeze(-1)).squeeze(-1);  // (H, l, U)
+    const auto scores =
+        kernels::batched_product(keys, query.unsqueeze(-1)).squeeze(-1);  // (H, l, U)
     return scores.amax({2}) - scores.sum(2) / divisor;
   }
 
