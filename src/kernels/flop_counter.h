@@ -50,15 +50,20 @@ class FlopCounter {
   std::map<ProductShape, int64_t> products_;
 };
 
+/// Reports a product.
+inline void count_product(const ProductShape& shape) {
+  if (auto* const counter = FlopCounter::current(); counter != nullptr) {
+    counter->add_product(shape);
+  }
+}
+
 /// Reports a product a (N, K) b (K, F).
 inline void count_product(const at::Tensor& a, const at::Tensor& b) {
-  if (auto* const counter = FlopCounter::current(); counter != nullptr) {
-    counter->add_product({.rows = a.size(0),
-                          .depth = a.size(1),
-                          .columns = b.size(1),
-                          .left_is_transposed = a.stride(1) != 1,
-                          .right_is_transposed = b.stride(1) != 1});
-  }
+  count_product({.rows = a.size(0),
+                 .depth = a.size(1),
+                 .columns = b.size(1),
+                 .left_is_transposed = a.stride(1) != 1,
+                 .right_is_transposed = b.stride(1) != 1});
 }
 
 /// Reports an operation whose backward pass is LibTorch's: `forward` now, and `backward` when the

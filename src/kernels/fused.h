@@ -71,6 +71,8 @@ inline cpu::DropoutRng to_dropout_rng(const DropoutRule& rule) {
           .third = 0};
 }
 
+inline int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
 /// Elements that justify a separate thread.
 inline constexpr int64_t kGrain = 16384;
 
@@ -93,7 +95,7 @@ void for_each_range(const at::Tensor& x, int64_t items, int64_t grain, const Bod
 /// of threads.
 template <class Body>
 void for_each_block(int64_t items, int64_t size, const Body& body) {
-  const int64_t blocks = (items + size - 1) / size;
+  const int64_t blocks = divide_up(items, size);
   parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t block = begin; block < end; ++block) {
       body(block, block * size, std::min(items, (block + 1) * size));

@@ -110,9 +110,7 @@ DecodingOutput DecodingOutput::select(Model& model, const std::vector<int64_t>& 
     return x.defined() ? x.index_select(0, kernels::to_device(tokens, x.device())) : x;
   };
   if (quantized) {
-    return {.quantized = kernels::QuantizedWeight{.values = selected(quantized->values),
-                                                  .scales = selected(quantized->scales),
-                                                  .bias = selected(quantized->bias)}};
+    return {.quantized = kernels::select_outputs(*quantized, at::tensor(tokens, at::kLong))};
   }
   return {.packed = kernels::packed(selected(model.output_weight()).t()), .bias = selected(bias)};
 }

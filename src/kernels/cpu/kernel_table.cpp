@@ -22,6 +22,7 @@ const Processor& this_processor() {
       .has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
       .has_bf16 = __builtin_cpu_supports("avx512bf16") != 0,
+      .has_vnni = __builtin_cpu_supports("avx512vnni") != 0,
       .has_amx = __builtin_cpu_supports("amx-bf16") != 0,
       .is_intel = __builtin_cpu_is("intel") != 0};
 #else
@@ -78,6 +79,10 @@ std::string_view fastest_level(const Processor& processor, std::string_view limi
 }
 
 bool has_amx() { return this_processor().has_amx; }
+
+bool has_vnni() {
+  return this_processor().has_vnni && std::string_view(kernel_table().name).starts_with("avx512");
+}
 
 const KernelTable& kernel_table() { return *current().load(std::memory_order_relaxed); }
 

@@ -42,7 +42,8 @@ struct Operations {
   void (*sgd)(SgdSlice<T> slice);
   void (*attention_forward)(const AttentionTask<T>& task);
   void (*attention_backward)(const AttentionTask<T>& task);
-  void (*quantize_rows)(const QuantizeRows<T>& work);
+  void (*quantize_rows)(const QuantizeRows<T, int8_t>& work);
+  void (*quantize_rows_wide)(const QuantizeRows<T, int16_t>& work);
   void (*scale_sums)(const ScaleSums<T>& work);
   void (*few_rows)(const FewRows<T>& work);
   void (*pack_rows)(const Pack<T>& pack);        // (rows, columns), order kept
@@ -55,6 +56,7 @@ struct Operations {
 
 struct KernelTable {
   const char* name;
+  void (*int8_product)(const Int8Product& work);
   /// Exact sums (outputs) of the products of x (depth) with each row of a weight (outputs, depth).
   void (*int8_row)(
       const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums);
@@ -73,6 +75,7 @@ struct Processor {
   bool has_avx2 = false;    // with FMA
   bool has_avx512 = false;  // F, BW, DQ and VL
   bool has_bf16 = false;    // AVX512_BF16
+  bool has_vnni = false;    // AVX512_VNNI, products of int8
   bool has_amx = false;     // tiles of bf16
   bool is_intel = false;
 };
@@ -86,6 +89,9 @@ const KernelTable& kernel_table();
 
 /// Whether the processor has AMX tiles for bf16.
 bool has_amx();
+
+/// Whether the processor has AVX512_VNNI, and kernel_table() an AVX-512 level.
+bool has_vnni();
 
 /// Makes kernel_table() return the level of that name from now on. Returns false, with no effect,
 /// if the processor or this build does not support it.

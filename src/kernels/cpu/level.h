@@ -8,6 +8,7 @@
 #include "kernels/cpu/dropout_kernels.h"
 #include "kernels/cpu/few_rows_kernels.h"
 #include "kernels/cpu/gated_kernels.h"
+#include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/norm_kernels.h"
 #include "kernels/cpu/optimizer_kernels.h"
@@ -43,7 +44,8 @@ constexpr Operations<T> operations() {
           .sgd = sgd<T>,
           .attention_forward = attention_forward<T>,
           .attention_backward = attention_backward<T>,
-          .quantize_rows = quantize_rows<T>,
+          .quantize_rows = quantize_rows<T, int8_t>,
+          .quantize_rows_wide = quantize_rows<T, int16_t>,
           .scale_sums = scale_sums<T>,
           .few_rows = few_rows<T>,
           .pack_rows = pack_rows<T, T>,
@@ -64,6 +66,7 @@ constexpr auto panel_product() -> void (*)(const PanelProduct&) {
 
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
+          .int8_product = int8_product,
           .int8_row = int8_row,
           .multiply_panel = panel_product<kMultipliesPairs>(),
           .single = operations<float>(),

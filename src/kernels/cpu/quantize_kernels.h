@@ -24,34 +24,23 @@ inline float row_scale(const T* x, int64_t columns) {
   return largest(top) / kMax + sum(fault);
 }
 
-/// Quantizes each row independently: x ~ scale * out.
-template <class T>
-void quantize_rows(const QuantizeRows<T>& work) {
+/// Quantizes each row independently: x ~ scale * out. Out: int8_t, or int16_t for int8_product.
+template <class T, class Out>
+void quantize_rows(const QuantizeRows<T, Out>& work) {
   for (int64_t row = 0; row < work.rows; ++row) {
     const T* x = work.x + row * work.columns;
-    int8_t* out = work.out + row * work.columns;
+    Out* out = work.out + row * work.out_stride;
     const float scale = row_scale(x, work.columns);
     const Vec factor = set(scale > 0.0F ? 1.0F / scale : 0.0F);
     for_each_vector(work.columns, [&](int64_t i, int count) {
-      alignas(64) uint32_t bits[kLanes];
-      store(reinterpret_cast<float*>(bits), fma(load_up_to(x + i, count), factor, set(kRounder)));
+      const Vec rounded = fma(load_up_to(x + i, count), factor, set(kRounder));
+      int16_t words[kLanes];
+      store_words(words, rounded);
       for (int lane = 0; lane < count; ++lane) {
-        out[i + lane] = static_cast<int8_t>(static_cast<uint8_t>(bits[lane]));
+        out[i + lane] = static_cast<Out>(words[lane]);
       }
     });
     work.scales[row] = scale;
-  }
-}
-
-/// The compiler makes vector instructions of the sum.
-inline void int8_row(
-    const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums) {
-  for (int64_t output = 0; output < outputs; ++output, weight += depth) {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < depth; ++i) {
-      sum += int32_t{x[i]} * int32_t{weight[i]};
-    }
-    sums[output] = sum;
   }
 }
 
@@ -59,8 +48,8 @@ inline void int8_row(
 template <class T>
 void scale_sums(const ScaleSums<T>& work) {
   for (int64_t row = 0; row < work.rows; ++row) {
-    const int32_t* sums = work.sums + row * work.columns;
-    T* out = work.out + row * work.columns;
+    const int32_t* sums = work.sums + row * work.sums_stride;
+    T* out = work.out + row * work.out_stride;
     const Vec scale = set(work.row_scales[row]);
     for_each_vector(work.columns, [&](int64_t i, int count) {
       alignas(64) float wide[kLanes] = {};

@@ -275,24 +275,44 @@ struct AttentionTask {
   bool is_last;
 };
 
-/// Quantizes rows of x, contiguous, to int8, each with its own scale.
-template <class T>
+/// Quantizes rows of x, contiguous, to int8, each with its own scale. Out: int8_t, or int16_t for
+/// Int8Product.
+template <class T, class Out>
 struct QuantizeRows {
   const T* x;
-  int8_t* out;
+  Out* out;
+  int64_t out_stride;
   float* scales;  // (rows)
   int64_t rows;
   int64_t columns;
 };
 
-/// Dequantizes sums of int8 products, contiguous.
+/// Columns per panel of an int8 weight.
+inline constexpr int64_t kInt8Panel = 32;
+
+/// Exact sums of the products of rows quantized to int8 and columns of a weight, whose panels are
+/// pairs (panels, depth / 2, kInt8Panel, 2). An odd depth is padded with a zero.
+struct Int8Product {
+  const int16_t* x;  // (rows, x_stride)
+  int64_t x_stride;
+  const int8_t* panels;
+  int32_t* sums;  // (rows, sums_stride)
+  int64_t sums_stride;
+  int64_t rows;
+  int64_t columns;  // whole panels
+  int64_t depth;    // at most 2^17
+};
+
+/// Dequantizes sums of int8 products.
 template <class T>
 struct ScaleSums {
-  const int32_t* sums;
+  const int32_t* sums;  // (rows, sums_stride)
+  int64_t sums_stride;
   const float* row_scales;
   const float* column_scales;
   const float* bias;  // (columns) or null
   T* out;
+  int64_t out_stride;
   int64_t rows;
   int64_t columns;
 };

@@ -124,6 +124,22 @@ inline uint32_t high_at_least(Int x, Int threshold) {
   return at_least(_mm256_srli_epi32(x, 16), threshold);
 }
 
+// 16-bit integers and the sums of their products in 32 bits.
+inline constexpr int64_t kWords = 16;
+inline Int load_words(const int8_t* p) {
+  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline Int add_products(Int sums, Int a, Int b) {
+  return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
+}
+inline void store(int32_t* p, Int x) { _mm256_storeu_si256(reinterpret_cast<Int*>(p), x); }
+// The lower halves of the lanes.
+inline void store_words(int16_t* p, Vec x) {
+  const Int low = _mm256_and_si256(_mm256_castps_si256(x), set_int(0xFFFF));
+  const Int packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+}
+
 }  // namespace weft::kernels::cpu::WEFT_LEVEL
 
 #include "kernels/cpu/partial.h"

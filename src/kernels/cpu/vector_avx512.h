@@ -158,4 +158,18 @@ inline uint32_t high_at_least(Int x, Int threshold) {
   return _mm512_cmpge_epu32_mask(_mm512_srli_epi32(x, 16), threshold);
 }
 
+// 16-bit integers and the sums of their products in 32 bits.
+inline constexpr int64_t kWords = 32;
+inline Int load_words(const int8_t* p) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline Int add_products(Int sums, Int a, Int b) {
+  return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b));
+}
+inline void store(int32_t* p, Int x) { _mm512_storeu_si512(p, x); }
+// The lower halves of the lanes.
+inline void store_words(int16_t* p, Vec x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_castps_si512(x)));
+}
+
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

@@ -125,6 +125,33 @@ inline uint32_t at_least(Int x, Int threshold) {
 inline uint32_t low_at_least(Int x, Int threshold) { return at_least(x & 0xFFFFU, threshold); }
 inline uint32_t high_at_least(Int x, Int threshold) { return at_least(x >> 16U, threshold); }
 
+// 16-bit integers and the sums of their products in 32 bits.
+inline constexpr int64_t kWords = 8;
+inline Int load_words(const int8_t* p) {
+  const int16_t words[kWords] = {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
+  Int x;
+  __builtin_memcpy(&x, words, sizeof(x));
+  return x;
+}
+inline Int add_products(Int sums, Int a, Int b) {
+  int16_t x[kWords];
+  int16_t y[kWords];
+  __builtin_memcpy(x, &a, sizeof(x));
+  __builtin_memcpy(y, &b, sizeof(y));
+  for (int i = 0; i < kLanes; ++i) {
+    sums[i] += static_cast<uint32_t>(x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1]);
+  }
+  return sums;
+}
+inline void store(int32_t* p, Int x) { __builtin_memcpy(p, &x, sizeof(x)); }
+// The lower halves of the lanes.
+inline void store_words(int16_t* p, Vec x) {
+  const Int bits = bit_cast<Int>(x);
+  for (int i = 0; i < kLanes; ++i) {
+    p[i] = static_cast<int16_t>(static_cast<uint16_t>(bits[i]));
+  }
+}
+
 }  // namespace weft::kernels::cpu::WEFT_LEVEL
 
 #include "kernels/cpu/partial.h"

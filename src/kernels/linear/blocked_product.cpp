@@ -43,7 +43,6 @@ constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, so th
 constexpr int64_t kLeftBlocks = 4;           // row blocks of the left side packed at once
 constexpr int64_t kKeptBlocks = 16;          // maximum row blocks of a task that keeps its sums
 
-int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
 
 template <class Operand>

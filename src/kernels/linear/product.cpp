@@ -224,9 +224,7 @@ at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Ten
               "product expects (N, ", b.depth, ") in ", b.panels.scalar_type(), ", got ",
               given.sizes(), " in ", given.scalar_type());
   const auto a = given.contiguous();
-  if (auto* const counter = FlopCounter::current(); counter != nullptr) {
-    counter->add_product({.rows = a.size(0), .depth = b.depth, .columns = b.columns});
-  }
+  count_product({.rows = a.size(0), .depth = b.depth, .columns = b.columns});
   auto out = at::empty({a.size(0), b.columns}, a.options());
   if (out.numel() > 0) {
     dispatch_element_type(a, [&](auto element) {

@@ -8,94 +8,223 @@
 
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
+#include "kernels/workspace.h"
 
 namespace weft::kernels {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 128;   // so that the sums of an F-wide layer stay in the cache
-constexpr int64_t kRowWork = 1 << 17;  // weights that justify a separate thread
+constexpr int64_t kRowsOfLibTorch = 128;  // so that the sums of a wide layer stay in the cache
+constexpr int64_t kRowsAtOnce = 24;       // whose values stay in L1
+constexpr int64_t kPanelsAtOnce = 8;      // so that their sums stay in L2
+constexpr int64_t kWork = 1 << 17;        // weights that justify a separate thread
 constexpr int64_t kFewestColumns = 16;
+constexpr double kLimit = 127;
 
-// Whether LibTorch's int8 product is exact for the largest values. It offsets the left side by 128
-// on processors that multiply unsigned by signed.
+/// Whether LibTorch's int8 product is exact for the largest values. It offsets the left side by 128
+/// on processors that multiply unsigned by signed.
 bool is_exact() {
   const auto ones = at::full({16, 64}, 127, at::kChar);
   const auto sums = at::_int_mm(ones, ones.t());
   return sums.eq(int64_t{64} * 127 * 127).all().item<bool>();
 }
 
-/// Computes rows `begin` to `end` of the layer's output.
-class Rows {
- public:
-  Rows(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out)
-      : x_(x), weight_(weight), right_(weight.values.t()), out_(out) {}
+/// Whether LibTorch's product is exact and fast.
+bool uses_libtorch() {
+  static const bool kIsExact = is_exact();
+  return cpu::has_vnni() && kIsExact;
+}
 
-  void operator()(int64_t begin, int64_t end) const {
-    const int64_t rows = end - begin;
-    const auto left = at::empty({rows, x_.size(1)}, at::kChar);
-    const auto scales = at::empty({rows}, at::kFloat);
-    dispatch_element_type(x_, [&](auto element) {
-      using T = decltype(element);
-      operations<T>().quantize_rows({.x = elements<T>(x_) + begin * x_.size(1),
-                                     .out = elements<int8_t>(left),
-                                     .scales = elements<float>(scales),
-                                     .rows = rows,
-                                     .columns = x_.size(1)});
-      const auto sums = at::_int_mm(left, right_);  // (rows, F)
-      operations<T>().scale_sums({.sums = elements<const int32_t>(sums),
-                                  .row_scales = elements<float>(scales),
-                                  .column_scales = elements<float>(weight_.scales),
-                                  .bias = elements<float>(weight_.bias),
-                                  .out = elements<T>(out_) + begin * out_.size(1),
-                                  .rows = rows,
-                                  .columns = out_.size(1)});
-    });
-  }
+/// (F, D) -> panels of pairs, padded with zeros.
+at::Tensor pack_int8(const at::Tensor& values) {
+  const int64_t panels = divide_up(values.size(0), cpu::kInt8Panel);
+  const int64_t pairs = divide_up(values.size(1), 2);
+  return at::constant_pad_nd(
+             values, {0, 2 * pairs - values.size(1), 0, panels * cpu::kInt8Panel - values.size(0)})
+      .view({panels, cpu::kInt8Panel, pairs, 2})
+      .permute({0, 2, 1, 3})
+      .contiguous();
+}
 
- private:
-  const at::Tensor& x_;
-  const QuantizedWeight& weight_;
-  at::Tensor right_;  // (D, F)
-  const at::Tensor& out_;
+/// A weight with these values (F, D), in the form of this processor.
+QuantizedWeight make_weight(const at::Tensor& values,
+                            const at::Tensor& scales,
+                            const at::Tensor& bias) {
+  const bool is_packed = !uses_libtorch();
+  return {.values = is_packed ? at::Tensor() : values.contiguous(),
+          .panels = is_packed ? pack_int8(values) : at::Tensor(),
+          .scales = scales.contiguous(),
+          .bias = bias,
+          .depth = values.size(1)};
+}
+
+/// Rows and columns of the layer's output.
+struct OutputPart {
+  int64_t first_row;
+  int64_t rows;
+  int64_t first_column;
+  int64_t columns;
 };
 
-/// The output of a single row, split by its columns: LibTorch's product reads the weight slower
-/// than the memory delivers it.
+struct Sums {
+  const int32_t* first;
+  int64_t stride;
+};
+
+/// Dequantizes the sums of a part. `row_scales` are those of its rows.
+template <class T>
+void write_part(const OutputPart& part,
+                const Sums& sums,
+                const float* row_scales,
+                const QuantizedWeight& weight,
+                const at::Tensor& out) {
+  const auto* const bias = elements<float>(weight.bias);
+  operations<T>().scale_sums(
+      {.sums = sums.first,
+       .sums_stride = sums.stride,
+       .row_scales = row_scales,
+       .column_scales = elements<float>(weight.scales) + part.first_column,
+       .bias = bias == nullptr ? nullptr : bias + part.first_column,
+       .out = elements<T>(out) + part.first_row * out.size(1) + part.first_column,
+       .out_stride = out.size(1),
+       .rows = part.rows,
+       .columns = part.columns});
+}
+
+/// LibTorch's product reads the weight of a single row slower than the memory delivers it.
+template <class T>
 void multiply_row(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out) {
-  const int64_t depth = x.size(1);
+  const int64_t depth = weight.depth;
   const auto left = at::empty({depth}, at::kChar);
   float scale = 0;
-  dispatch_element_type(x, [&](auto element) {
-    using T = decltype(element);
-    operations<T>().quantize_rows({.x = elements<T>(x),
-                                   .out = elements<int8_t>(left),
-                                   .scales = &scale,
-                                   .rows = 1,
-                                   .columns = depth});
-    const auto* const bias = elements<float>(weight.bias);
-    const auto columns = std::max(kFewestColumns, kRowWork / std::max<int64_t>(1, depth));
-    for_each_block(out.size(1), columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
-      std::vector<int32_t> sums(static_cast<std::size_t>(end - begin));
-      cpu::kernel_table().int8_row(elements<int8_t>(left),
-                                   elements<int8_t>(weight.values) + begin * depth, end - begin,
-                                   depth, sums.data());
-      operations<T>().scale_sums({.sums = sums.data(),
-                                  .row_scales = &scale,
-                                  .column_scales = elements<float>(weight.scales) + begin,
-                                  .bias = bias == nullptr ? nullptr : bias + begin,
-                                  .out = elements<T>(out) + begin,
-                                  .rows = 1,
-                                  .columns = end - begin});
-    });
+  operations<T>().quantize_rows({.x = elements<T>(x),
+                                 .out = elements<int8_t>(left),
+                                 .out_stride = depth,
+                                 .scales = &scale,
+                                 .rows = 1,
+                                 .columns = depth});
+  const auto columns = std::max(kFewestColumns, kWork / std::max<int64_t>(1, depth));
+  for_each_block(out.size(1), columns, [&](int64_t /*block*/, int64_t begin, int64_t end) {
+    std::vector<int32_t> sums(static_cast<std::size_t>(end - begin));
+    cpu::kernel_table().int8_row(elements<int8_t>(left),
+                                 elements<int8_t>(weight.values) + begin * depth, end - begin,
+                                 depth, sums.data());
+    write_part<T>({.first_row = 0, .rows = 1, .first_column = begin, .columns = end - begin},
+                  {.first = sums.data(), .stride = end - begin}, &scale, weight, out);
   });
 }
 
-}  // namespace
-
-int64_t quantized_limit() {
-  static const int64_t kLimit = is_exact() ? 127 : 63;
-  return kLimit;
+template <class T>
+void multiply_with_libtorch(const at::Tensor& x,
+                            const QuantizedWeight& weight,
+                            const at::Tensor& out) {
+  const auto right = weight.values.t();  // (D, F)
+  for_each_block(x.size(0), kRowsOfLibTorch, [&](int64_t /*block*/, int64_t begin, int64_t end) {
+    const int64_t rows = end - begin;
+    const auto left = at::empty({rows, weight.depth}, at::kChar);
+    const auto scales = at::empty({rows}, at::kFloat);
+    operations<T>().quantize_rows({.x = elements<T>(x) + begin * weight.depth,
+                                   .out = elements<int8_t>(left),
+                                   .out_stride = weight.depth,
+                                   .scales = elements<float>(scales),
+                                   .rows = rows,
+                                   .columns = weight.depth});
+    const auto sums = at::_int_mm(left, right);  // (rows, F)
+    write_part<T>({.first_row = begin, .rows = rows, .first_column = 0, .columns = out.size(1)},
+                  {.first = elements<const int32_t>(sums), .stride = out.size(1)},
+                  elements<float>(scales), weight, out);
+  });
 }
+
+/// Rows quantized for the product with panels.
+struct QuantizedRows {
+  at::Tensor values;  // (N, even depth) int16
+  at::Tensor scales;  // (N)
+};
+
+template <class T>
+QuantizedRows quantized_rows(const at::Tensor& x) {
+  const int64_t depth = x.size(1);
+  const int64_t stride = 2 * divide_up(depth, 2);
+  const auto options = at::TensorOptions(at::kShort);
+  QuantizedRows result{.values = stride == depth ? at::empty({x.size(0), stride}, options)
+                                                 : at::zeros({x.size(0), stride}, options),
+                       .scales = at::empty({x.size(0)}, at::kFloat)};
+  for_each_block(x.size(0), row_grain(depth), [&](int64_t /*block*/, int64_t begin, int64_t end) {
+    operations<T>().quantize_rows_wide({.x = elements<T>(x) + begin * depth,
+                                        .out = elements<int16_t>(result.values) + begin * stride,
+                                        .out_stride = stride,
+                                        .scales = elements<float>(result.scales) + begin,
+                                        .rows = end - begin,
+                                        .columns = depth});
+  });
+  return result;
+}
+
+/// Computes some rows of the output's panels `begin` to `end`.
+template <class T>
+void multiply_panels(const QuantizedRows& x,
+                     const QuantizedWeight& weight,
+                     int64_t row,
+                     int64_t begin,
+                     int64_t end,
+                     const at::Tensor& out) {
+  static thread_local Workspace<int32_t> workspace;
+  constexpr int64_t kStride = kPanelsAtOnce * cpu::kInt8Panel;
+  auto* const sums = workspace.take(kRowsAtOnce * kStride);
+  const int64_t rows = std::min(kRowsAtOnce, out.size(0) - row);
+  for (int64_t panel = begin; panel < end; panel += kPanelsAtOnce) {
+    const int64_t column = panel * cpu::kInt8Panel;
+    const int64_t columns = std::min(kPanelsAtOnce, end - panel) * cpu::kInt8Panel;
+    cpu::kernel_table().int8_product(
+        {.x = elements<int16_t>(x.values) + row * x.values.size(1),
+         .x_stride = x.values.size(1),
+         .panels = elements<int8_t>(weight.panels) + column * x.values.size(1),
+         .sums = sums,
+         .sums_stride = kStride,
+         .rows = rows,
+         .columns = columns,
+         .depth = weight.depth});
+    write_part<T>({.first_row = row,
+                   .rows = rows,
+                   .first_column = column,
+                   .columns = std::min(columns, out.size(1) - column)},
+                  {.first = sums, .stride = kStride}, elements<float>(x.scales) + row, weight, out);
+  }
+}
+
+/// Split by rows, and by panels if there are few rows. The sums are exact, so this affects only the
+/// speed.
+template <class T>
+void multiply_packed(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out) {
+  const auto rows = quantized_rows<T>(x);
+  const int64_t blocks = divide_up(x.size(0), kRowsAtOnce);
+  const int64_t panels = weight.panels.size(0);
+  const int64_t work = std::min(x.size(0), kRowsAtOnce) * weight.depth * cpu::kInt8Panel;
+  const int64_t width = blocks >= 2 * parallel_threads()
+                            ? panels
+                            : std::clamp<int64_t>(kWork / std::max<int64_t>(1, work), 1, panels);
+  const int64_t pieces = divide_up(panels, width);
+  parallel_for(0, blocks * pieces, 1, [&](int64_t first, int64_t last) {
+    for (int64_t task = first; task < last; ++task) {
+      const int64_t panel = task % pieces * width;
+      multiply_panels<T>(rows, weight, task / pieces * kRowsAtOnce, panel,
+                         std::min(panels, panel + width), out);
+    }
+  });
+}
+
+template <class T>
+void multiply_quantized(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out) {
+  if (weight.panels.defined()) {
+    multiply_packed<T>(x, weight, out);
+  } else if (x.size(0) == 1) {
+    multiply_row<T>(x, weight, out);
+  } else {
+    multiply_with_libtorch<T>(x, weight, out);
+  }
+}
+
+}  // namespace
 
 QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias) {
   TORCH_CHECK(weight.device().is_cpu() && weight.dim() == 2 && weight.is_floating_point(),
@@ -103,31 +232,50 @@ QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias) {
               weight.device());
   const at::NoGradGuard no_grad;
   const auto wide = weight.detach().to(at::kFloat);
-  const auto limit = static_cast<double>(quantized_limit());
-  const auto scales = wide.abs().amax({1}).div_(limit);  // (F)
+  const auto scales = wide.abs().amax({1}).div_(kLimit);  // (F)
   const auto divisors = at::where(scales > 0, scales, at::ones_like(scales)).unsqueeze(1);
-  return {.values = wide.div(divisors).round_().clamp_(-limit, limit).to(at::kChar).contiguous(),
-          .scales = scales.contiguous(),
-          .bias = bias.defined() ? bias.detach().to(at::kFloat).contiguous() : at::Tensor()};
+  return make_weight(wide.div(divisors).round_().clamp_(-kLimit, kLimit).to(at::kChar), scales,
+                     bias.defined() ? bias.detach().to(at::kFloat).contiguous() : at::Tensor());
+}
+
+at::Tensor quantized_values(const QuantizedWeight& weight) {
+  if (!weight.panels.defined()) {
+    return weight.values;
+  }
+  return weight.panels.permute({0, 2, 1, 3})
+      .reshape({-1, 2 * weight.panels.size(1)})
+      .narrow(0, 0, weight.scales.size(0))
+      .narrow(1, 0, weight.depth);
+}
+
+QuantizedWeight select_outputs(const QuantizedWeight& weight, const at::Tensor& outputs) {
+  const auto values =
+      weight.panels.defined()
+          ? weight.panels
+                .permute({0, 2, 1, 3})  // (panels, columns, pairs, 2)
+                .index({outputs.div(cpu::kInt8Panel, "floor"), outputs.remainder(cpu::kInt8Panel)})
+                .flatten(1)
+                .narrow(1, 0, weight.depth)
+          : weight.values.index_select(0, outputs);
+  return make_weight(values, weight.scales.index_select(0, outputs),
+                     weight.bias.defined() ? weight.bias.index_select(0, outputs) : at::Tensor());
 }
 
 at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) {
-  TORCH_CHECK(has_vector_kernel(x) && x.dim() == 2 && x.size(1) == weight.values.size(1),
-              "quantized_linear expects x (N, ", weight.values.size(1),
-              ") in fp32 or bf16 on the CPU, got ", x.sizes(), " ", x.scalar_type(), " on ",
-              x.device());
+  TORCH_CHECK(has_vector_kernel(x) && x.dim() == 2 && x.size(1) == weight.depth,
+              "quantized_linear expects x (N, ", weight.depth, ") in fp32 or bf16 on the CPU, got ",
+              x.sizes(), " ", x.scalar_type(), " on ", x.device());
   TORCH_CHECK(!(at::GradMode::is_enabled() && x.requires_grad()),
               "quantized_linear has no gradient: int8 weights support inference only");
-  count_product(x, weight.values.t());
+  count_product({.rows = x.size(0), .depth = weight.depth, .columns = weight.scales.size(0)});
   const auto rows = x.detach().contiguous();
-  auto out = at::empty({x.size(0), weight.values.size(0)}, x.options());
-  if (rows.size(0) == 1) {
-    multiply_row(rows, weight, out);
-    return out;
+  auto out = at::empty({x.size(0), weight.scales.size(0)}, x.options());
+  if (out.numel() > 0) {
+    dispatch_element_type(x, [&](auto element) {
+      using T = decltype(element);
+      multiply_quantized<T>(rows, weight, out);
+    });
   }
-  const Rows multiply(rows, weight, out);
-  for_each_block(rows.size(0), kRowsAtOnce,
-                 [&](int64_t /*block*/, int64_t begin, int64_t end) { multiply(begin, end); });
   return out;
 }
 

@@ -1,27 +1,34 @@
 #pragma once
 
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 namespace weft::kernels {
 
 /// Int8 weight of a linear layer, for CPU inference: w[f, d] ~ scales[f] * values[f, d], symmetric,
-/// one scale per output.
+/// from -127 to 127, one scale per output. Processors with AVX512_VNNI use LibTorch's product of
+/// `values`, the others panels of pairs (see cpu::Int8Product); one of the two is undefined.
 struct QuantizedWeight {
   at::Tensor values;  // (F, D) int8
+  at::Tensor panels;  // (panels, pairs, columns, 2) int8
   at::Tensor scales;  // (F) fp32
   at::Tensor bias;    // (F) fp32, or undefined
+  int64_t depth = 0;  // D
 };
 
 /// Quantizes weight (F, D), bias (F) or undefined.
 QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias);
 
+/// The weight's values (F, D), int8.
+at::Tensor quantized_values(const QuantizedWeight& weight);
+
+/// Some outputs of a weight. outputs (M), int64.
+QuantizedWeight select_outputs(const QuantizedWeight& weight, const at::Tensor& outputs);
+
 /// x W^T + b. The rows of x are also quantized to int8, each with its own scale, and products are
 /// accumulated exactly in integers, so a row of the result does not depend on the other rows. x (N,
 /// D) fp32 or bf16 on the CPU, without gradient -> (N, F).
 at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight);
-
-/// Largest int8 value of a weight. A processor without VNNI adds pairs of products in 16 bits,
-/// which would overflow with 127, so the limit is 63 there.
-int64_t quantized_limit();
 
 }  // namespace weft::kernels

@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::size_t kBlock = 128;  // tokens
 
-/// A loop that the compiler vectorises; false for forbidden tokens and NaN.
-bool has_better(std::span<const float, kBlock> scores,
-                float log_normalizer,
-                float before,
-                float least) {
+/// A loop that the compiler vectorises, but not where it is inlined; false for forbidden tokens and
+/// NaN.
+[[gnu::noinline]] bool has_better(std::span<const float, kBlock> scores,
+                                  float log_normalizer,
+                                  float before,
+                                  float least) {
   int better = 0;
   for (const auto score : scores) {
     better += score - log_normalizer + before > least ? 1 : 0;

@@ -14,7 +14,7 @@ at::Tensor expected(const at::Tensor& x, const QuantizedWeight& weight) {
   const auto wide = x.to(at::kDouble);
   const auto scales = wide.abs().amax({1}, true).div(127.0).clamp_min(1e-30);
   const auto rows = wide.div(scales).round();
-  const auto sums = rows.mm(weight.values.to(at::kDouble).t());
+  const auto sums = rows.mm(quantized_values(weight).to(at::kDouble).t());
   const auto products = sums * scales * weight.scales.to(at::kDouble);
   return weight.bias.defined() ? products + weight.bias.to(at::kDouble) : products;
 }
@@ -80,18 +80,40 @@ TEST_P(QuantizedLinear, TheLargestNumbersDoNotOverflow) {
   const auto weight = quantized(at::ones({64, 384}), {});
   const auto out = quantized_linear(at::ones({32, 384}, type()), weight).to(at::kFloat);
   EXPECT_TRUE(at::allclose(out, at::full_like(out, 384.0), 1e-2));
-  EXPECT_EQ(weight.values.max().item<int64_t>(), quantized_limit());
+  EXPECT_EQ(quantized_values(weight).max().item<int64_t>(), 127);
 }
 
 TEST(QuantizedWeight, EachOutputHasItsOwnScaleAndZeroStaysZero) {
   const auto weight = at::tensor({1.0F, -0.5F, 0.0F, 100.0F, 0.0F, 25.0F, 0.0F, 0.0F, 0.0F});
   const auto found = quantized(weight.view({3, 3}), {});
-  const auto limit = static_cast<float>(quantized_limit());
-  EXPECT_NEAR(found.scales[0].item<float>(), 1.0F / limit, 1e-7);
-  EXPECT_NEAR(found.scales[1].item<float>(), 100.0F / limit, 1e-5);
-  EXPECT_EQ(found.values[0][2].item<int64_t>(), 0);
-  EXPECT_TRUE(found.values[2].eq(0).all().item<bool>());
-  EXPECT_EQ(found.values[0][0].item<int64_t>(), quantized_limit());
+  EXPECT_NEAR(found.scales[0].item<float>(), 1.0F / 127, 1e-7);
+  EXPECT_NEAR(found.scales[1].item<float>(), 100.0F / 127, 1e-5);
+  const auto values = quantized_values(found);
+  EXPECT_EQ(values[0][2].item<int64_t>(), 0);
+  EXPECT_TRUE(values[2].eq(0).all().item<bool>());
+  EXPECT_EQ(values[0][0].item<int64_t>(), 127);
+}
+
+TEST_P(QuantizedLinear, SelectedOutputsAreThoseOfTheWhole) {
+  for (const int64_t depth : {1, 8, 33}) {
+    const auto weight = quantized(at::randn({100, depth}), at::randn({100}));
+    const auto outputs = at::tensor({99, 0, 31, 32, 64, 0});
+    const auto x = at::randn({30, depth}).to(type());
+    EXPECT_TRUE(at::equal(quantized_linear(x, select_outputs(weight, outputs)),
+                          quantized_linear(x, weight).index_select(1, outputs)));
+  }
+}
+
+TEST_P(QuantizedLinear, BitsDoNotDependOnTheNumberOfThreads) {
+  for (const int64_t rows : {1, 7, 50, 200}) {
+    const auto weight = quantized(at::randn({300, 514}), at::randn({300}));
+    const auto x = at::randn({rows, 514}).to(type());
+    const auto once = [&] { return std::vector<at::Tensor>{quantized_linear(x, weight)}; };
+    const auto alone = comparison::with_threads(1, once);
+    for (const int threads : {2, 5}) {
+      EXPECT_TRUE(comparison::same_bits(alone, comparison::with_threads(threads, once))) << rows;
+    }
+  }
 }
 
 TEST(QuantizedWeight, RefusesWhatNeedsAGradient) {
