@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace weft::kernels::cpu {
 
 extern const KernelTable kPlainTable;
@@ -15,20 +19,31 @@ extern const KernelTable kAvx512Bf16Table;
 
 namespace {
 
+#if defined(__x86_64__)
+// Whether the processor has AMX tiles for bf16; clang's builtin does not know them.
+bool has_amx_bf16() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & (1U << 22U)) != 0;
+}
+#endif
+
 const Processor& this_processor() {
 #if defined(__x86_64__)
-  static const Processor processor{
+  static const Processor kProcessor{
       .has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
       .has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
       .has_bf16 = __builtin_cpu_supports("avx512bf16") != 0,
       .has_vnni = __builtin_cpu_supports("avx512vnni") != 0,
-      .has_amx = __builtin_cpu_supports("amx-bf16") != 0,
+      .has_amx = has_amx_bf16(),
       .is_intel = __builtin_cpu_is("intel") != 0};
 #else
-  static const Processor processor{};
+  static const Processor kProcessor{};
 #endif
-  return processor;
+  return kProcessor;
 }
 
 const KernelTable* table_of(std::string_view name) {

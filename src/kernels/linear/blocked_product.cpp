@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <exception>
-#include <limits>
-#include <numeric>
 #include <optional>
 #include <type_traits>
 
@@ -15,6 +12,7 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/fused.h"
+#include "kernels/linear/product_grid.h"
 #include "kernels/parallel.h"
 #include "kernels/workspace.h"
 
@@ -24,10 +22,7 @@ namespace {
 using cpu::Bf16;
 
 constexpr int64_t kColumns = cpu::kPanelColumns;
-constexpr int64_t kRows = 48;     // maximum per block of sums: whole tiles of AVX-512 and AMX (16)
-constexpr int64_t kTileRows = 6;  // of AVX-512
-constexpr int64_t kDepthBytes = 6144;  // maximum bytes of a row processed at once
-constexpr int64_t kTransposedDepthBytes = 1024;
+constexpr int64_t kLeftBlocks = 4;  // row blocks of the left side packed at once
 
 // Operand: the type that is multiplied, float or Bf16 in pairs. T: the type in memory, the same, or
 // Bf16 that is widened to float.
@@ -39,11 +34,6 @@ template <class Operand>
 constexpr int64_t kPadding = 1;  // packing both sides pads the depth to a multiple of it
 template <>
 constexpr int64_t kPadding<Bf16> = 32;
-constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, so that they stay in L2
-constexpr int64_t kLeftBlocks = 4;           // row blocks of the left side packed at once
-constexpr int64_t kKeptBlocks = 16;          // maximum row blocks of a task that keeps its sums
-
-int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
 
 template <class Operand>
 struct Workspaces {
@@ -58,108 +48,14 @@ Workspaces<Operand>& workspaces() {
   return spaces;
 }
 
-struct Range {
-  int64_t begin;
-  int64_t end;
-  int64_t size() const { return end - begin; }
-};
-
-/// Range `index` of `pieces` nearly equal ranges.
-Range piece(int64_t items, int64_t pieces, int64_t index) {
-  return {items * index / pieces, items * (index + 1) / pieces};
-}
-
-/// Same for a range, split at multiples of `step` from its start.
-Range piece(const Range& range, int64_t step, int64_t pieces, int64_t index) {
-  const auto steps = piece(divide_up(range.size(), step), pieces, index);
-  return {range.begin + steps.begin * step, std::min(range.end, range.begin + steps.end * step)};
-}
-
-/// Splits the depth if its panels would not stay in L2; earlier if the left side is transposed,
-/// since both sides are packed then. The split depends only on the depth.
 template <class Operand, class T>
-int64_t depth_parts(const BlockedProduct<T>& p) {
-  return divide_up(p.depth * static_cast<int64_t>(sizeof(Operand)),
-                   p.a_is_transposed ? kTransposedDepthBytes : kDepthBytes);
-}
-
-template <class Operand, class T>
-int64_t part_size(const BlockedProduct<T>& p) {
-  const int64_t parts = depth_parts<Operand>(p);
-  return parts == 1 && !p.a_is_transposed
-             ? p.depth
-             : round_up(divide_up(p.depth, parts), kDepthStep<Operand>);
-}
-
-/// Assignment of the result's blocks to tasks. It affects only the speed.
-struct Grid {
-  int64_t row_pieces;
-  int64_t panel_pieces;
-};
-
-struct Task {
-  Range rows;
-  Range panels;
-};
-
-/// Granularity of row splits: tiles, or whole cache lines if the rows are transposed.
-template <class T>
-int64_t row_step(const BlockedProduct<T>& p) {
-  return p.a_is_transposed ? kRows : kTileRows;
-}
-
-template <class T>
-Task product_task_of(const BlockedProduct<T>& p, const Grid& grid, int64_t index) {
-  return {
-      .rows = piece({0, p.rows}, row_step(p), grid.row_pieces, index % grid.row_pieces),
-      .panels = piece(divide_up(p.columns, kColumns), grid.panel_pieces, index / grid.row_pieces)};
-}
-
-int64_t row_blocks_of(const Task& task) { return divide_up(task.rows.size(), kRows); }
-
-template <class T>
-Range product_rows_of(const BlockedProduct<T>& p, const Task& task, int64_t block) {
-  return piece(task.rows, row_step(p), row_blocks_of(task), block);
-}
-
-/// Estimated time of a grid, in units of one block product.
-template <class T>
-double cost_of(const BlockedProduct<T>& p, const Grid& grid) {
-  constexpr double kPackRight = 0.3;  // per panel
-  constexpr double kPackLeft = 0.3;   // per row block
-  const double blocks =
-      static_cast<double>(product_task_of(p, grid, grid.row_pieces - 1).rows.size()) / kRows;
-  const auto panels =
-      static_cast<double>(divide_up(divide_up(p.columns, kColumns), grid.panel_pieces));
-  const int64_t rounds = divide_up(grid.row_pieces * grid.panel_pieces, parallel_threads());
-  return static_cast<double>(rounds) *
-         (blocks * panels + kPackRight * panels + (p.a_is_transposed ? kPackLeft * blocks : 0.0));
-}
-
-template <class Operand, class T>
-Grid grid_of(const BlockedProduct<T>& p) {
-  const int64_t threads = parallel_threads();
-  const int64_t blocks = divide_up(p.rows, kRows);
-  const int64_t panels = divide_up(p.columns, kColumns);
-  const int64_t most_panels = std::max<int64_t>(
-      1, kPanelBytes / (kColumns * part_size<Operand>(p) * static_cast<int64_t>(sizeof(Operand))));
-  const int64_t most_blocks = depth_parts<Operand>(p) > 1 ? kKeptBlocks : blocks;
-  const int64_t least = divide_up(panels, most_panels);
-  Grid best{};
-  double least_cost = std::numeric_limits<double>::infinity();
-  for (int64_t pieces = least; pieces <= std::min(panels, least + threads); ++pieces) {
-    const int64_t rows = std::max(divide_up(blocks, most_blocks), divide_up(threads, pieces));
-    const int64_t even = threads / std::gcd(threads, pieces);  // equal number of tasks per thread
-    for (const int64_t row_pieces : {rows, round_up(rows, even)}) {
-      const Grid grid{.row_pieces = std::min(blocks, row_pieces), .panel_pieces = pieces};
-      const double cost = cost_of(p, grid);
-      if (cost < least_cost) {
-        best = grid;
-        least_cost = cost;
-      }
-    }
-  }
-  return best;
+ProductSizes sizes_of(const BlockedProduct<T>& p) {
+  return {.rows = p.rows,
+          .columns = p.columns,
+          .depth = p.depth,
+          .left_is_transposed = p.a_is_transposed,
+          .operand_bytes = sizeof(Operand),
+          .depth_step = kDepthStep<Operand>};
 }
 
 template <class T>
@@ -288,7 +184,7 @@ struct Left {
 template <class Operand, class T>
 Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& rows) {
   if (p.a_is_transposed) {
-    Operand* const out = workspaces<Operand>().left.take(kLeftBlocks * kRows * depth.padded);
+    Operand* const out = workspaces<Operand>().left.take(kLeftBlocks * kBlockRows * depth.padded);
     pack_left_columns(cpu::Pack<T, Operand>{.in = p.a + depth.begin * p.a_stride + rows.begin,
                                             .stride = p.a_stride,
                                             .rows = depth.size,
@@ -300,7 +196,7 @@ Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Rang
   }
   const T* const in = p.a + rows.begin * p.a_stride + depth.begin;
   if constexpr (kWidens<Operand, T>) {
-    Operand* const out = workspaces<Operand>().left.take(kRows * depth.padded);
+    Operand* const out = workspaces<Operand>().left.take(kBlockRows * depth.padded);
     pack_rows(cpu::Pack<T, Operand>{.in = in,
                                     .stride = p.a_stride,
                                     .rows = rows.size(),
@@ -337,15 +233,16 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
   const bool packs = kWidens<Operand, T> || p.panels == nullptr;
   const Operand* const right = packs ? pack_panels<Operand>(p, depth, task.panels) : nullptr;
   Left<Operand> left{};
+  const auto sizes = sizes_of<Operand>(p);
   const int64_t blocks = row_blocks_of(task);
   const int64_t left_blocks = p.a_is_transposed ? kLeftBlocks : 1;
   int64_t first = 0;  // first row in `left`
   for (int64_t block = 0; block < blocks; ++block) {
-    const auto rows = product_rows_of(p, task, block);
+    const auto rows = block_rows(sizes, task, block);
     if (block % left_blocks == 0) {
       const int64_t last = std::min(block + left_blocks, blocks) - 1;
       first = rows.begin;
-      left = left_of<Operand>(p, depth, {first, product_rows_of(p, task, last).end});
+      left = left_of<Operand>(p, depth, {first, block_rows(sizes, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
       const Block<Operand> product{.rows = rows.size(),
@@ -359,37 +256,43 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
       multiply_block(product, depth.begin + depth.size == p.depth
                                   ? std::optional(out_of(p, sums, rows, panel))
                                   : std::nullopt);
-      sums += keeps_sums ? kRows * kColumns : 0;
+      sums += keeps_sums ? kBlockRows * kColumns : 0;
     }
   }
 }
 
 template <class Operand, class T>
 void run_product(const BlockedProduct<T>& p, const Task& task) {
-  const int64_t parts = depth_parts<Operand>(p);
-  const int64_t most = part_size<Operand>(p);
-  const int64_t places = parts > 1 ? row_blocks_of(task) * task.panels.size() : 1;
-  float* const sums = workspaces<Operand>().sums.take(places * kRows * kColumns);
+  const auto sizes = sizes_of<Operand>(p);
+  const int64_t most = part_size(sizes);
+  const int64_t places = depth_parts(sizes) > 1 ? row_blocks_of(task) * task.panels.size() : 1;
+  float* const sums = workspaces<Operand>().sums.take(places * kBlockRows * kColumns);
   for (int64_t begin = 0; begin < p.depth; begin += most) {
     const int64_t size = std::min(most, p.depth - begin);
-    run_part<Operand>(p, task,
-                      {.begin = begin,
-                       .size = size,
-                       .padded = p.a_is_transposed ? round_up(size, kPadding<Operand>) : size},
-                      sums);
+    run_part<Operand>(
+        p, task,
+        {.begin = begin,
+         .size = size,
+         .padded =
+             p.a_is_transposed ? divide_up(size, kPadding<Operand>) * kPadding<Operand> : size},
+        sums);
   }
 }
 
 template <class Operand, class T>
 void multiply_as(const BlockedProduct<T>& product) {
-  const auto grid = grid_of<Operand>(product);
-  parallel_for(0, grid.row_pieces * grid.panel_pieces, 1, [&](int64_t begin, int64_t end) {
+  const auto sizes = sizes_of<Operand>(product);
+  const auto grid = grid_of(sizes);
+  parallel_for(0, grid.tasks(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
-      run_product<Operand>(product, product_task_of(product, grid, index));
+      run_product<Operand>(product, task_of(sizes, grid, index));
     }
     release_block_kernel<Operand>();  // AMX tiles
   });
 }
+
+bool are_equal(float a, float b) { return a == b; }
+bool are_equal(Bf16 a, Bf16 b) { return a.bits == b.bits; }
 
 /// Checks a small product with a known result: LibTorch throws where it has no block kernel.
 template <class T>
@@ -413,8 +316,7 @@ bool multiplies(T one, T sum) {
   } catch (const std::exception&) {
     return false;
   }
-  return std::all_of(out.begin(), out.end(),
-                     [&](const T& x) { return std::memcmp(&x, &sum, sizeof(T)) == 0; });
+  return std::all_of(out.begin(), out.end(), [&](const T& x) { return are_equal(x, sum); });
 }
 
 }  // namespace
@@ -423,8 +325,8 @@ bool multiplies_bf16() { return cpu::kernel_table().multiply_panel != nullptr; }
 
 template <>
 bool can_multiply_blocked<float>() {
-  static const bool is_right = multiplies(1.0F, 32.0F);
-  return is_right && at::globalContext().userEnabledMkldnn();
+  static const bool kIsRight = multiplies(1.0F, 32.0F);
+  return kIsRight && at::globalContext().userEnabledMkldnn();
 }
 
 template <>
@@ -432,8 +334,8 @@ bool can_multiply_blocked<Bf16>() {
   if (!multiplies_bf16()) {
     return can_multiply_blocked<float>();
   }
-  static const bool is_right = multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
-  return is_right && at::globalContext().userEnabledMkldnn();
+  static const bool kIsRight = multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
+  return kIsRight && at::globalContext().userEnabledMkldnn();
 }
 
 template <>

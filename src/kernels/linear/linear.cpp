@@ -36,17 +36,17 @@ at::Tensor weight_gradient_of(const LinearPart& rows,
     return weight_gradient(weight, g, x);
   }
   const auto leaf = grad_accumulator(weight);
-  const auto sum = leaf.defined() ? leaf : at::zeros_like(weight);
+  auto sum = leaf.defined() ? leaf : at::zeros_like(weight);
   add_product(rows.select(sum), g.t(), x);
   return leaf.defined() ? at::Tensor() : sum;
 }
 
 at::Tensor bias_gradient_of(const LinearPart& rows, int64_t size, const at::Tensor& g) {
-  const auto sum = bias_gradient(g);
+  auto sum = bias_gradient(g);
   if (size == rows.count) {
     return sum;
   }
-  const auto whole = at::zeros({size}, sum.options());
+  auto whole = at::zeros({size}, sum.options());
   rows.select(whole).copy_(sum);
   return whole;
 }
