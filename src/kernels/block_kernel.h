@@ -14,7 +14,7 @@
 
 #include "base/machine.h"
 #include "kernels/cpu/kernel_table.h"
-#include "kernels/cpu/types.h"
+#include "kernels/cpu/product_types.h"
 #include "kernels/fused.h"
 
 /// Product of one block: LibTorch's kernel, whose sums stay in L1, or the CPU level's own kernel.

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/packing_kernels.h"
+#include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

@@ -2,6 +2,7 @@
 // LibTorch's product needs VNNI, and is 30 times slower than fp32 without it.
 #pragma once
 
+#include "kernels/cpu/product_types.h"
 #include "kernels/cpu/vector.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/cpu/types.h"
+#include "kernels/cpu/product_types.h"
 
 /// Vectorised kernels, compiled from one source once per CPU level, without LibTorch. The functions
 /// run in one thread; callers split the work into pieces that do not depend on the number of

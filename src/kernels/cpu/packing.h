@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/cpu/types.h"
+#include "kernels/cpu/product_types.h"
 
 /// Packing for a blocked product of bf16 pairs: element (k, j) of the right side next to
 /// (k + 1, j). Only for processors that multiply bf16 (AVX512_BF16).

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/product_kernels.h"
+#include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

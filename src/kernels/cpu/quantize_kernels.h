@@ -1,6 +1,7 @@
 // Quantization to int8, dequantization of product sums. Included only by per-level units.
 #pragma once
 
+#include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "kernels/cpu/types.h"
+#include "kernels/cpu/product_types.h"
 #include "kernels/fused.h"
 #include "kernels/parallel.h"
 
