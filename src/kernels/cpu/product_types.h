@@ -70,7 +70,7 @@ inline int64_t panel_width(int64_t begin, int64_t columns) {
 template <class T>
 struct FewRows {
   const T* x = nullptr;
-  int64_t x_row = 0;  // strides
+  int64_t x_row = 0;  // strides; one of the two is 1
   int64_t x_depth = 0;
   const T* weight = nullptr;
   int64_t weight_stride = 0;          // of its rows in memory

@@ -74,7 +74,8 @@ cpu::ProductRows<T> destination(const at::Tensor& out,
 /// Splits the columns independently of the number of threads. `work` describes the weight's layout
 /// and the destination.
 template <class T>
-void run_few(const at::Tensor& a, cpu::FewRows<T> work) {
+void run_few(const at::Tensor& given, cpu::FewRows<T> work) {
+  const auto a = matrix_layout(given) ? given : given.contiguous();
   work.x = elements<T>(a);
   work.x_row = a.stride(0);
   work.x_depth = a.stride(1);

@@ -68,6 +68,21 @@ TEST_P(Product, RowsMayHaveAnOddStride) {
   expect_rounded(product(x, weight.t()), exact(x, weight.t()));
 }
 
+TEST_P(Product, TheLeftSideMayHaveAnyStrides) {
+  const auto weight = random({70, 40});
+  const auto whole = random({120, 160});
+  for (const int64_t rows : {1, 3, 11, 60}) {
+    const auto x = whole.slice(0, 0, 2 * rows, 2).slice(1, 1, 160, 4);  // (rows, 40)
+    expect_rounded(product(x, weight.t()), exact(x, weight.t()));
+    const auto expanded = whole[0].slice(0, 0, 40).expand({rows, 40});
+    expect_rounded(product(expanded, weight.t()), exact(expanded, weight.t()));
+    const auto sum = random({rows, 70});
+    const auto expected = sum.to(at::kDouble) + exact(x, weight.t());
+    add_product(sum, x, weight.t());
+    expect_rounded(sum, expected);
+  }
+}
+
 TEST_P(Product, LongReductionDepthIsAccumulatedBeforeRounding) {
   for (const int64_t depth : {512, 513, 1501}) {
     const auto g = random({depth, 130});
