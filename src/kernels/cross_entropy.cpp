@@ -130,8 +130,8 @@ int64_t chunk_rows_on(const at::Device& device, int64_t rows, const at::Tensor& 
     return logit_chunk_rows(weight.size(0), weight.size(1), weight.element_size());
   }
   const int64_t most = std::max<int64_t>(1, kGpuBytes / (weight.size(0) * weight.element_size()));
-  const int64_t chunks = std::max<int64_t>(1, (rows + most - 1) / most);
-  return (rows + chunks - 1) / chunks;
+  const int64_t chunks = std::max<int64_t>(1, divide_up(rows, most));
+  return divide_up(rows, chunks);
 }
 
 struct LossWanted {

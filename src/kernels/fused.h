@@ -72,6 +72,7 @@ inline cpu::DropoutRng to_dropout_rng(const DropoutRule& rule) {
 }
 
 inline int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+inline int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
 
 /// Elements that justify a separate thread.
 inline constexpr int64_t kGrain = 16384;

@@ -22,7 +22,7 @@ bool has_norm_kernel(const at::Tensor& x) {
 /// A GPU computes more blocks at once.
 int64_t block_rows_on(const at::Device& device, int64_t rows) {
   constexpr int64_t kGpuBlocks = 1024;
-  return device.is_cuda() ? std::max<int64_t>(16, (rows + kGpuBlocks - 1) / kGpuBlocks)
+  return device.is_cuda() ? std::max<int64_t>(16, divide_up(rows, kGpuBlocks))
                           : norm_block_rows(rows);
 }
 
@@ -104,7 +104,7 @@ Gradients norm_backward(const variable_list& saved,
   const auto& weight = saved[3];
   const int64_t columns = x.size(1);
   const int64_t size = block_rows_on(x.device(), x.size(0));
-  const int64_t blocks = (x.size(0) + size - 1) / size;
+  const int64_t blocks = divide_up(x.size(0), size);
   const auto wide_weight = weight.to(at::kFloat).contiguous();
   const auto parts = at::empty({blocks, 2 * columns}, wide_weight.options());
   Gradients result{.dx = at::empty_like(x), .dbranch = {}, .dweight = {}, .dbias = {}};
@@ -223,7 +223,7 @@ void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor&
 
 int64_t norm_block_rows(int64_t rows) {
   constexpr int64_t kMaxBlocks = 64;
-  return std::max<int64_t>(16, (rows + kMaxBlocks - 1) / kMaxBlocks);
+  return std::max<int64_t>(16, divide_up(rows, kMaxBlocks));
 }
 
 at::Tensor layer_norm(const at::Tensor& x,

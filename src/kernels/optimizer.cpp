@@ -122,7 +122,7 @@ void for_each_run(const UpdateSlice& slice, const Body& body) {
     body(Run{.begin = 0, .end = size});
     return;
   }
-  const int64_t pieces = (size + kChunk - 1) / kChunk;
+  const int64_t pieces = divide_up(size, kChunk);
   std::atomic<int64_t> next{0};
   parallel_for(0, std::min(pieces, parallel_threads()), 1, [&](int64_t /*from*/, int64_t /*to*/) {
     for (int64_t begin = next.fetch_add(kChunk); begin < size; begin = next.fetch_add(kChunk)) {
@@ -251,7 +251,7 @@ SumsOfSquares sums_of_squares(const at::Tensor& x) {
   }
   constexpr int64_t kChunk = 65536;
   static_assert(kChunk % kSumBlock == 0 && kSumBlock % kUpdateBlock == 0);
-  SumsOfSquares result{.sums = std::vector<double>((x.numel() + kSumBlock - 1) / kSumBlock),
+  SumsOfSquares result{.sums = std::vector<double>(divide_up(x.numel(), kSumBlock)),
                        .nonzero_blocks = NonzeroBlocks(block_count(x.numel()))};
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);

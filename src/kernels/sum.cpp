@@ -36,7 +36,7 @@ at::Tensor column_sum(const at::Tensor& x) {
   if (rows == 0) {
     return at::zeros({columns}, options);
   }
-  const auto parts = at::empty({(rows + part_rows - 1) / part_rows, columns}, options);
+  const auto parts = at::empty({divide_up(rows, part_rows), columns}, options);
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
     for_each_block(x, rows, part_rows, [&](int64_t begin, int64_t end) {

@@ -36,24 +36,18 @@ inline FewInputs inputs_at(const FewRows<T>& work, int64_t begin, int64_t size, 
   const T* const x = work.x + begin * work.x_depth;
   if constexpr (std::is_same_v<T, float>) {
     return {.x = x, .row = work.x_row, .depth = work.x_depth};
-  } else if (work.x_depth == 1) {
-    pack_rows(Pack<T, float>{.in = x,
-                             .stride = work.x_row,
-                             .rows = work.out.rows,
-                             .columns = size,
-                             .out = wide,
-                             .out_rows = work.out.rows,
-                             .out_columns = size});
-    return {.x = wide, .row = size, .depth = 1};
   } else {
+    const bool is_transposed = work.x_depth != 1;
+    const int64_t rows = is_transposed ? size : work.out.rows;
+    const int64_t columns = is_transposed ? work.out.rows : size;
     pack_rows(Pack<T, float>{.in = x,
-                             .stride = work.x_depth,
-                             .rows = size,
-                             .columns = work.out.rows,
+                             .stride = is_transposed ? work.x_depth : work.x_row,
+                             .rows = rows,
+                             .columns = columns,
                              .out = wide,
-                             .out_rows = size,
-                             .out_columns = work.out.rows});
-    return {.x = wide, .row = 1, .depth = work.out.rows};
+                             .out_rows = rows,
+                             .out_columns = columns});
+    return {.x = wide, .row = is_transposed ? 1 : columns, .depth = is_transposed ? columns : 1};
   }
 }
 
@@ -161,13 +155,7 @@ inline void multiply_few(const FewRows<T>& work, int64_t column, int64_t width) 
       add_rows(inputs, columns_at(work, column, begin, size), work.out.rows, width, total);
     }
   }
-  auto out = work.out;
-  out.sums = total;
-  out.sums_stride = kPanelColumns;
-  out.columns = width;
-  out.out += column;
-  out.bias = out.bias == nullptr ? nullptr : out.bias + column;
-  finish_product(out);
+  finish_product(part_of(work.out, 0, work.out.rows, column, width, total));
 }
 
 /// `begin` is the first column of a panel.

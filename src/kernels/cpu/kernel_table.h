@@ -70,7 +70,7 @@ struct KernelTable {
 /// limits it.
 std::string_view requested_level();
 
-/// What decides the level.
+/// What decides the level and who multiplies int8.
 struct Processor {
   bool has_avx2 = false;    // with FMA
   bool has_avx512 = false;  // F, BW, DQ and VL

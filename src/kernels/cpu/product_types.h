@@ -8,6 +8,23 @@
 /// What the kernels of matrix products work on.
 namespace weft::kernels::cpu {
 
+/// Number of fp32 products added sequentially before the partial sums are added; longer sums would
+/// have visible rounding errors.
+inline constexpr int64_t kSumDepth = 128;
+inline constexpr int64_t kMaxFewRows = 11;
+
+/// Columns per panel of a packed right side; panels are stored one after another.
+inline constexpr int64_t kPanelColumns = 64;
+/// The width of the last panel is its columns rounded up to this step.
+inline constexpr int64_t kPanelStep = 16;
+
+/// Width of the panel that starts at column `begin` of `columns`. `static`, so that no unit uses a
+/// copy that was compiled for another CPU level.
+static inline int64_t panel_width(int64_t begin, int64_t columns) {
+  const int64_t left = columns - begin;
+  return left >= kPanelColumns ? kPanelColumns : (left + kPanelStep - 1) / kPanelStep * kPanelStep;
+}
+
 /// Part of a matrix to be packed for a product: `rows` times `columns` at `in`, with row stride
 /// `stride`. The rest of `out` is filled with zeros. bf16 may be widened to fp32.
 template <class In, class Out = In>
@@ -24,16 +41,34 @@ struct Pack {
 /// out[i][j] = scale * sums[i][j] + bias[j], added to the existing value if `adds`; rounded once.
 template <class T>
 struct ProductRows {
-  const float* sums;
-  int64_t sums_stride;
-  int64_t rows;
-  int64_t columns;
-  T* out;
-  int64_t out_stride;
-  const T* bias;  // or null
-  float scale;
-  bool adds;
+  const float* sums = nullptr;
+  int64_t sums_stride = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  T* out = nullptr;
+  int64_t out_stride = 0;
+  const T* bias = nullptr;  // or null
+  float scale = 1;
+  bool adds = false;
 };
+
+/// `rows` and `columns` of a result from `row` and `column` on, whose sums (rows, kPanelColumns)
+/// are `sums`.
+template <class T>
+static inline ProductRows<T> part_of(ProductRows<T> whole,
+                                     int64_t row,
+                                     int64_t rows,
+                                     int64_t column,
+                                     int64_t columns,
+                                     const float* sums) {
+  whole.sums = sums;
+  whole.sums_stride = kPanelColumns;
+  whole.rows = rows;
+  whole.columns = columns;
+  whole.out += row * whole.out_stride + column;
+  whole.bias = whole.bias == nullptr ? nullptr : whole.bias + column;
+  return whole;
+}
 
 /// Product of rows (rows, depth) and a panel of pairs (depth / 2, width, 2).
 struct PanelProduct {
@@ -49,22 +84,6 @@ struct PanelProduct {
   std::optional<ProductRows<Bf16>> out;
 };
 
-/// Number of fp32 products added sequentially before the partial sums are added; longer sums would
-/// have visible rounding errors.
-inline constexpr int64_t kSumDepth = 128;
-inline constexpr int64_t kMaxFewRows = 11;
-
-/// Columns per panel of a packed right side; panels are stored one after another.
-inline constexpr int64_t kPanelColumns = 64;
-/// The width of the last panel is its columns rounded up to this step.
-inline constexpr int64_t kPanelStep = 16;
-
-/// Width of the panel that starts at column `begin` of `columns`.
-inline int64_t panel_width(int64_t begin, int64_t columns) {
-  const int64_t left = columns - begin;
-  return left >= kPanelColumns ? kPanelColumns : (left + kPanelStep - 1) / kPanelStep * kPanelStep;
-}
-
 /// Columns `begin` to `end` of the product of x (rows, depth) and weight (depth, columns), with
 /// sums in fp32, for up to kMaxFewRows rows.
 template <class T>
@@ -79,7 +98,7 @@ struct FewRows {
   int64_t depth = 0;
   int64_t begin = 0;
   int64_t end = 0;
-  ProductRows<T> out{};  // destination of all columns; its own `sums` field is ignored
+  ProductRows<T> out{};  // all of the result; its own `sums` field is ignored
 };
 
 /// Quantizes rows of x, contiguous, to int8, each with its own scale. Out: int8_t, or int16_t for

@@ -50,8 +50,8 @@ Workspaces<Operand>& workspaces() {
 
 template <class Operand, class T>
 ProductSizes sizes_of(const BlockedProduct<T>& p) {
-  return {.rows = p.rows,
-          .columns = p.columns,
+  return {.rows = p.out.rows,
+          .columns = p.out.columns,
           .depth = p.depth,
           .left_is_transposed = p.a_is_transposed,
           .operand_bytes = sizeof(Operand),
@@ -60,12 +60,12 @@ ProductSizes sizes_of(const BlockedProduct<T>& p) {
 
 template <class T>
 Range columns_of(const BlockedProduct<T>& p, int64_t panel) {
-  return {panel * kColumns, std::min(p.columns, (panel + 1) * kColumns)};
+  return {panel * kColumns, std::min(p.out.columns, (panel + 1) * kColumns)};
 }
 
 template <class T>
 int64_t width_of(const BlockedProduct<T>& p, int64_t panel) {
-  return cpu::panel_width(panel * kColumns, p.columns);
+  return cpu::panel_width(panel * kColumns, p.out.columns);
 }
 
 /// Part of the depth; `padded` is the size multiplied.
@@ -160,15 +160,7 @@ cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
                            const Range& rows,
                            int64_t panel) {
   const auto columns = columns_of(p, panel);
-  return {.sums = sums,
-          .sums_stride = kColumns,
-          .rows = rows.size(),
-          .columns = columns.size(),
-          .out = p.out + rows.begin * p.out_stride + columns.begin,
-          .out_stride = p.out_stride,
-          .bias = p.bias == nullptr ? nullptr : p.bias + columns.begin,
-          .scale = p.scale,
-          .adds = p.adds};
+  return cpu::part_of(p.out, rows.begin, rows.size(), columns.begin, columns.size(), sums);
 }
 
 template <class Operand, class T>
@@ -269,13 +261,11 @@ void run_product(const BlockedProduct<T>& p, const Task& task) {
   float* const sums = workspaces<Operand>().sums.take(places * kBlockRows * kColumns);
   for (int64_t begin = 0; begin < p.depth; begin += most) {
     const int64_t size = std::min(most, p.depth - begin);
-    run_part<Operand>(
-        p, task,
-        {.begin = begin,
-         .size = size,
-         .padded =
-             p.a_is_transposed ? divide_up(size, kPadding<Operand>) * kPadding<Operand> : size},
-        sums);
+    run_part<Operand>(p, task,
+                      {.begin = begin,
+                       .size = size,
+                       .padded = p.a_is_transposed ? round_up(size, kPadding<Operand>) : size},
+                      sums);
   }
 }
 
@@ -302,16 +292,15 @@ bool multiplies(T one, T sum) {
   ones.fill(one);
   std::array<T, kSize * kSize> out{};
   try {
-    run_product<T>(BlockedProduct<T>{.rows = kSize,
-                                     .columns = kSize,
-                                     .depth = kSize,
-                                     .a = ones.data(),
-                                     .a_stride = kSize,
-                                     .b = ones.data(),
-                                     .b_stride = kSize,
-                                     .out = out.data(),
-                                     .out_stride = kSize},
-                   {.rows = {0, kSize}, .panels = {0, 1}});
+    run_product<T>(
+        BlockedProduct<T>{
+            .depth = kSize,
+            .a = ones.data(),
+            .a_stride = kSize,
+            .b = ones.data(),
+            .b_stride = kSize,
+            .out = {.rows = kSize, .columns = kSize, .out = out.data(), .out_stride = kSize}},
+        {.rows = {0, kSize}, .panels = {0, 1}});
     release_block_kernel<T>();
   } catch (const std::exception&) {
     return false;
@@ -350,14 +339,14 @@ void multiply_blocked(const BlockedProduct<Bf16>& product) {
 
 template <class T>
 int64_t packed_size(const BlockedProduct<T>& p) {
-  const int64_t last = p.columns / kColumns * kColumns;
-  return p.depth * (last + cpu::panel_width(last, p.columns));
+  const int64_t last = p.out.columns / kColumns * kColumns;
+  return p.depth * (last + cpu::panel_width(last, p.out.columns));
 }
 
 template <class T>
 void pack_right(const BlockedProduct<T>& p, T* out) {
   const Depth all{.begin = 0, .size = p.depth, .padded = p.depth};
-  parallel_for(0, divide_up(p.columns, kColumns), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, divide_up(p.out.columns, kColumns), 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       pack_panel(p, all, panel, out + panel * kColumns * p.depth);
     }

@@ -2,16 +2,14 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/types.h"
+#include "kernels/cpu/product_types.h"
 
 namespace weft::kernels {
 
-/// out (rows, columns) = scale * a b + bias, or accumulated into out. Strides are the row strides
-/// in memory. T: float or cpu::Bf16; sums are in fp32.
+/// a (rows, depth) times b (depth, columns). Strides are the row strides in memory. T: float or
+/// cpu::Bf16; sums are in fp32.
 template <class T>
 struct BlockedProduct {
-  int64_t rows = 0;
-  int64_t columns = 0;
   int64_t depth = 0;
   const T* a = nullptr;
   int64_t a_stride = 0;          // of pairs with several rows even, like the depth
@@ -20,11 +18,7 @@ struct BlockedProduct {
   int64_t b_stride = 0;
   bool b_is_transposed = false;  // stored as (columns, depth)
   const T* panels = nullptr;     // b packed by pack_right, or null; a must not be transposed then
-  T* out = nullptr;
-  int64_t out_stride = 0;
-  const T* bias = nullptr;  // or null
-  float scale = 1;
-  bool adds = false;
+  cpu::ProductRows<T> out{};     // all of the result; its own `sums` field is ignored
 };
 
 /// Whether bf16 is multiplied in pairs, by the processor's own instructions, which is faster than
@@ -32,7 +26,8 @@ struct BlockedProduct {
 bool multiplies_bf16();
 
 /// Packs the right side once for many products, in its own type: panels of cpu::kPanelColumns
-/// columns, each over the full depth. packed_size() is in elements.
+/// columns, each over the full depth. Of `out`, only `columns` is used. packed_size() is in
+/// elements.
 template <class T>
 int64_t packed_size(const BlockedProduct<T>& product);
 template <class T>

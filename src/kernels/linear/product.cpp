@@ -60,9 +60,7 @@ template <class T>
 cpu::ProductRows<T> destination(const at::Tensor& out,
                                 const at::Tensor& bias,
                                 const Finish& finish) {
-  return {.sums = nullptr,
-          .sums_stride = 0,
-          .rows = out.size(0),
+  return {.rows = out.size(0),
           .columns = out.size(1),
           .out = elements<T>(out),
           .out_stride = out.stride(0),
@@ -151,20 +149,14 @@ void product_multiply(const at::Tensor& out,
                       const Finish& finish) {
   dispatch_element_type(a, [&](auto element) {
     using T = decltype(element);
-    multiply_blocked<T>({.rows = out.size(0),
-                         .columns = out.size(1),
-                         .depth = a.size(1),
+    multiply_blocked<T>({.depth = a.size(1),
                          .a = elements<T>(a),
                          .a_stride = layouts.a.stride,
                          .a_is_transposed = layouts.a.is_transposed,
                          .b = elements<T>(b),
                          .b_stride = layouts.b.stride,
                          .b_is_transposed = layouts.b.is_transposed,
-                         .out = elements<T>(out),
-                         .out_stride = out.stride(0),
-                         .bias = elements<T>(bias),
-                         .scale = static_cast<float>(finish.scale),
-                         .adds = finish.adds});
+                         .out = destination<T>(out, bias, finish)});
   });
 }
 
@@ -204,11 +196,11 @@ PackedMatrix packed(const at::Tensor& b) {
   }
   dispatch_element_type(given, [&](auto element) {
     using T = decltype(element);
-    const BlockedProduct<T> matrix{.columns = given.size(1),
-                                   .depth = given.size(0),
+    const BlockedProduct<T> matrix{.depth = given.size(0),
                                    .b = elements<T>(given),
                                    .b_stride = layout->stride,
-                                   .b_is_transposed = layout->is_transposed};
+                                   .b_is_transposed = layout->is_transposed,
+                                   .out = {.columns = given.size(1)}};
     result.panels = at::empty({packed_size(matrix)}, given.options());
     pack_right(matrix, elements<T>(result.panels));
   });
@@ -230,21 +222,16 @@ at::Tensor product(const at::Tensor& given, const PackedMatrix& b, const at::Ten
   if (out.numel() > 0) {
     dispatch_element_type(a, [&](auto element) {
       using T = decltype(element);
+      const auto destined = destination<T>(out, bias, {});
       if (has_few_rows(a, b.panels, bias)) {
-        run_few<T>(a, {.weight = elements<T>(b.panels),
-                       .weight_is_packed = true,
-                       .out = destination<T>(out, bias, {})});
-        return;
+        run_few<T>(a, {.weight = elements<T>(b.panels), .weight_is_packed = true, .out = destined});
+      } else {
+        multiply_blocked<T>({.depth = b.depth,
+                             .a = elements<T>(a),
+                             .a_stride = a.stride(0),
+                             .panels = elements<T>(b.panels),
+                             .out = destined});
       }
-      multiply_blocked<T>({.rows = a.size(0),
-                           .columns = b.columns,
-                           .depth = b.depth,
-                           .a = elements<T>(a),
-                           .a_stride = a.stride(0),
-                           .panels = elements<T>(b.panels),
-                           .out = elements<T>(out),
-                           .out_stride = out.stride(0),
-                           .bias = elements<T>(bias)});
     });
   }
   return out;

@@ -17,8 +17,6 @@ constexpr int64_t kTransposedDepthBytes = 1024;
 constexpr int64_t kPanelBytes = 448 * 1024;  // of the panels of one task, so that they stay in L2
 constexpr int64_t kKeptBlocks = 16;          // maximum row blocks of a task that keeps its sums
 
-int64_t round_up(int64_t x, int64_t to) { return divide_up(x, to) * to; }
-
 int64_t panels_of(const ProductSizes& sizes) {
   return divide_up(sizes.columns, cpu::kPanelColumns);
 }

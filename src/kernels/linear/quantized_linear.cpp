@@ -30,8 +30,11 @@ bool is_exact() {
 
 /// Whether LibTorch's product is exact and fast.
 bool uses_libtorch() {
+  if (!cpu::has_vnni()) {
+    return false;
+  }
   static const bool kIsExact = is_exact();
-  return cpu::has_vnni() && kIsExact;
+  return kIsExact;
 }
 
 /// (F, D) -> panels of pairs, padded with zeros.
@@ -144,7 +147,7 @@ struct QuantizedRows {
 template <class T>
 QuantizedRows quantized_rows(const at::Tensor& x) {
   const int64_t depth = x.size(1);
-  const int64_t stride = 2 * divide_up(depth, 2);
+  const int64_t stride = round_up(depth, 2);
   const auto options = at::TensorOptions(at::kShort);
   QuantizedRows result{.values = stride == depth ? at::empty({x.size(0), stride}, options)
                                                  : at::zeros({x.size(0), stride}, options),

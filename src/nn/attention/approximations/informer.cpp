@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "base/random.h"
+#include "kernels/linear/linear.h"
 #include "kernels/sum.h"
 #include "kernels/to_device.h"
 #include "nn/attention/attention_types.h"
