@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <c10/core/InferenceMode.h>
+
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
@@ -381,6 +383,7 @@ int run_generate(std::vector<std::string> raw) {
   if (!arguments.parse(raw)) {
     return 0;
   }
+  const c10::InferenceMode inference;
   const auto group = join_ranks(arguments, raw);
   check_stream(arguments, *group);
   LineForm form{.is_plain = arguments.has("plain"), .has_ids = arguments.has("ids")};

@@ -66,7 +66,7 @@ at::Tensor scaled_frequencies(const at::Tensor& frequencies, const RotaryOptions
   TORCH_CHECK(false, "unknown scaling of rotary positions");
 }
 
-/// x (N, H, K) on a GPU, its heads contiguous, rotated forwards or backwards.
+/// x (N, H, K), its heads contiguous, rotated forwards or backwards.
 at::Tensor rotated(const at::Tensor& x,
                    const at::Tensor& table,
                    const at::Tensor& positions,
@@ -74,17 +74,19 @@ at::Tensor rotated(const at::Tensor& x,
   auto out = at::empty(x.sizes(), x.options());
   dispatch_element_type(x, [&](auto element) {
     using T = decltype(element);
-    cuda::operations_of<T>(*cuda::kernel_table())
-        .rotate({.x = elements<const T>(x),
-                 .row_stride = x.stride(0),
-                 .rows = x.size(0),
-                 .heads = x.size(1),
-                 .width = x.size(2),
-                 .table = elements<const float>(table),
-                 .rotary_width = table.size(1),
-                 .positions = elements<const int64_t>(positions),
-                 .direction = direction,
-                 .out = elements<T>(out)});
+    const auto row = x.size(1) * x.size(2);
+    for_each_range(x, x.size(0), row_grain(row), [&](int64_t begin, int64_t end) {
+      operations<T>(x).rotate({.x = elements<const T>(x) + begin * x.stride(0),
+                               .row_stride = x.stride(0),
+                               .rows = end - begin,
+                               .heads = x.size(1),
+                               .width = x.size(2),
+                               .table = elements<const float>(table),
+                               .rotary_width = table.size(1),
+                               .positions = elements<const int64_t>(positions) + begin,
+                               .direction = direction,
+                               .out = elements<T>(out) + begin * row});
+    });
   });
   return out;
 }
@@ -122,7 +124,7 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
 }
 
 at::Tensor apply_rotary(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {
-  if (x.is_cuda() && has_fused_kernel(x) && x.stride(2) == 1 && x.stride(1) == x.size(2)) {
+  if (has_fused_kernel(x) && x.stride(2) == 1 && x.stride(1) == x.size(2)) {
     return Rotate::apply(x, table, positions);
   }
   return reference::rotate(x, table.index_select(0, positions));

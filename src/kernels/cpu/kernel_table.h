@@ -40,6 +40,7 @@ struct Operations {
   void (*log_sum_exp_rows)(const T* x, int64_t rows, int64_t columns, float* out);
   void (*adamw)(AdamwSlice<T> slice);
   void (*sgd)(SgdSlice<T> slice);
+  void (*rotate)(RotateRows<T> work);
   void (*attention_forward)(const AttentionTask<T>& task);
   void (*attention_backward)(const AttentionTask<T>& task);
   void (*quantize_rows)(const QuantizeRows<T, int8_t>& work);

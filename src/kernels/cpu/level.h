@@ -15,6 +15,7 @@
 #include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/panel_kernels.h"
 #include "kernels/cpu/quantize_kernels.h"
+#include "kernels/cpu/rotary_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
@@ -42,6 +43,7 @@ constexpr Operations<T> operations() {
           .log_sum_exp_rows = log_sum_exp_rows<T>,
           .adamw = adamw<T>,
           .sgd = sgd<T>,
+          .rotate = rotate<T>,
           .attention_forward = attention_forward<T>,
           .attention_backward = attention_backward<T>,
           .quantize_rows = quantize_rows<T, int8_t>,

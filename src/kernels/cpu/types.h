@@ -228,6 +228,21 @@ struct DistanceScores {
   float* dkey;
 };
 
+/// Heads of rows rotated by the angles of the rows' positions.
+template <class T>
+struct RotateRows {
+  const T* x;  // (rows, heads, width), the rows strided
+  int64_t row_stride;
+  int64_t rows;
+  int64_t heads;
+  int64_t width;
+  const float* table;  // a rotary_table
+  int64_t rotary_width;
+  const int64_t* positions;  // (rows)
+  float direction;           // 1, or -1 for the gradient
+  T* out;                    // (rows, heads, width)
+};
+
 /// Attention of one head of one sequence.
 template <class T>
 struct AttentionTask {

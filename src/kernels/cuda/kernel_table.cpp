@@ -11,8 +11,8 @@ namespace weft::kernels::cuda {
 namespace {
 
 template <class T>
-Operations<T> gpu_operations() {
-  Operations<T> table{};
+cpu::Operations<T> gpu_operations() {
+  cpu::Operations<T> table{};
   table.dropout = dropout<T>;
   table.norm_forward = norm_forward<T>;
   table.norm_backward = norm_backward<T>;

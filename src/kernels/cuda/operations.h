@@ -36,6 +36,6 @@ void adamw(cpu::AdamwSlice<T> slice);
 template <class T>
 void sgd(cpu::SgdSlice<T> slice);
 template <class T>
-void rotate(RotateRows<T> work);
+void rotate(cpu::RotateRows<T> work);
 
 }  // namespace weft::kernels::cuda

@@ -8,7 +8,7 @@ namespace {
 /// A thread rotates a vector of the first half with that of the second, or copies one that is not
 /// rotated.
 template <class T>
-__global__ void rotate_heads(RotateRows<T> work, unsigned tiles_of_row, bool is_wide) {
+__global__ void rotate_heads(cpu::RotateRows<T> work, unsigned tiles_of_row, bool is_wide) {
   const int half = static_cast<int>(work.rotary_width) / 2;
   const auto pairs = static_cast<int>(vectors_of(half));
   const int pieces = pairs + static_cast<int>(vectors_of(work.width - work.rotary_width));
@@ -49,7 +49,7 @@ __global__ void rotate_heads(RotateRows<T> work, unsigned tiles_of_row, bool is_
 }  // namespace
 
 template <class T>
-void rotate(RotateRows<T> work) {
+void rotate(cpu::RotateRows<T> work) {
   const int64_t pieces =
       vectors_of(work.rotary_width / 2) + vectors_of(work.width - work.rotary_width);
   if (work.rows * work.heads * pieces == 0) {
@@ -63,7 +63,7 @@ void rotate(RotateRows<T> work) {
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-template void rotate(RotateRows<float>);
-template void rotate(RotateRows<Bf16>);
+template void rotate(cpu::RotateRows<float>);
+template void rotate(cpu::RotateRows<Bf16>);
 
 }  // namespace weft::kernels::cuda

@@ -71,7 +71,8 @@ at::Tensor EmbeddingsImpl::sum(const at::Tensor& ids,
 }
 
 std::vector<PositionRows> EmbeddingsImpl::position_rows(const kernels::Layout& layout) const {
-  const auto type = word_->parameters().front().scalar_type();
+  const auto words = word_weight();
+  const auto type = (words.defined() ? words : word_->parameters().front()).scalar_type();
   std::vector<PositionRows> result;
   for (const auto& position : positions_) {
     result.push_back(position->rows(layout));

@@ -1,10 +1,15 @@
 #include "kernels/attention/rotary.h"
 
+#include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+
+#include "kernels/compare.h"
+#include "kernels/reference.h"
 
 namespace weft::kernels {
 namespace {
@@ -57,6 +62,33 @@ TEST(RotaryTable, IsResizedAsInTheReference) {
                       0.00236435398, 0.00108727964},
                      1);
 }
+
+class Rotation : public comparison::EveryVariant {};
+
+TEST_P(Rotation, EqualsPlainReference) {
+  for (const auto& [rows, width, rotated] : {std::array<int64_t, 3>{37, 64, 64},
+                                             {1, 64, 32},
+                                             {300, 64, 64},
+                                             {5, 6, 4},
+                                             {5, 2, 2},
+                                             {4, 24, 8},
+                                             {0, 8, 8}}) {
+    SCOPED_TRACE(std::to_string(width) + ", " + std::to_string(rotated));
+    const auto table = rotary_table(50, {.width = rotated, .theta = 100.0}, at::kCPU);
+    const auto positions = at::randint(50, {rows}, at::kLong);
+    const auto heads = [width = width](const at::Tensor& x) {  // the rows strided, as in attention
+      return x.narrow(1, width, 3 * width).unflatten(1, {3, width});
+    };
+    comparison::expect_same(
+        [&](const auto& in) { return apply_rotary(heads(in[0]), table, positions); },
+        [&](const auto& in) {
+          return reference::rotate(heads(in[0]), table.index_select(0, positions));
+        },
+        {at::randn({rows, 5 * width})}, type());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Rotation, comparison::kVariants, comparison::variant_name);
 
 }  // namespace
 }  // namespace weft::kernels
