@@ -84,6 +84,10 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Removes the whole pages within `bytes` of a mapped file from memory; a later access reads them
+/// again.
+void release_pages(std::span<const std::byte> bytes);
+
 /// Reads the whole file. Throws FileError, also if it is larger than `limit` bytes.
 std::string read_file(const std::string& path, int64_t limit = int64_t{1} << 30);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <ATen/Functions.h>
@@ -44,15 +45,59 @@ std::set<Part> optional_parts(const ModelOptions& wanted, const ModelOptions& st
   return parts;
 }
 
-void copy_weights(const Model& model,
+std::string module_of(const std::string& parameter) {
+  const auto end = parameter.rfind('.');
+  return end == std::string::npos ? "" : parameter.substr(0, end);
+}
+
+/// Tells when the own parameters of a module are complete.
+class ModuleProgress {
+ public:
+  ModuleProgress(Model& model, const WeightAssignment& assignment)
+      : model_(model), modules_(model.named_modules()) {
+    for (const auto& pair : assignment.pairs) {
+      ++missing_tensors_[module_of(pair.wanted.parameter)];
+    }
+    for (const auto& parameter : assignment.missing_keys) {
+      missing_tensors_.erase(module_of(parameter));
+    }
+  }
+
+  /// Calls `on_module` after the last tensor of a module.
+  void add(const std::string& parameter, const LoadedModule& on_module) {
+    const auto found = missing_tensors_.find(module_of(parameter));
+    if (found != missing_tensors_.end() && --found->second == 0) {
+      on_module(model_, found->first, *modules_[found->first]);
+    }
+  }
+
+ private:
+  Model& model_;
+  torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> modules_;
+  std::map<std::string, int64_t> missing_tensors_;  // by module
+};
+
+void copy_weights(Model& model,
                   const SafetensorsShards& files,
-                  const WeightAssignment& assignment) {
+                  const WeightAssignment& assignment,
+                  const LoadedModule& on_module) {
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   const auto buffers = model.named_buffers();
+  ModuleProgress progress(model, assignment);
+  std::set<std::string> fresh;
   for (const auto& [wanted, name] : assignment.pairs) {
-    auto rows = rows_of((wanted.dtype ? buffers : parameters)[wanted.parameter], wanted);
-    rows.copy_(from_file_layout(tensor_of(*files.find(name)), wanted).reshape(rows.sizes()));
+    const auto& stored = *files.find(name);
+    const auto& whole = (wanted.dtype ? buffers : parameters)[wanted.parameter];
+    if (on_module && fresh.insert(wanted.parameter).second) {
+      whole.set_data(at::empty_like(whole));  // in memory that the module before has released
+    }
+    auto rows = rows_of(whole, wanted);
+    rows.copy_(from_file_layout(tensor_of(stored), wanted).reshape(rows.sizes()));
+    release_pages(stored.bytes);
+    if (on_module) {
+      progress.add(wanted.parameter, on_module);
+    }
   }
 }
 
@@ -155,7 +200,8 @@ ModelOptions read_legacy_model_config(const std::string& directory) {
 LoadedModel load_model(const std::string& directory,
                        const ModelOptions& options,
                        uint64_t seed,
-                       const std::set<Part>& new_parts) {
+                       const std::set<Part>& new_parts,
+                       const LoadedModule& on_module) {
   if (reads_images(options)) {
     const auto stored = read_model_config(directory).vision.image_size;
     if (stored != options.vision.image_size) {
@@ -171,7 +217,7 @@ LoadedModel load_model(const std::string& directory,
       files, options, optional_parts(options, read_legacy_model_config(directory)), new_parts);
   LoadedModel result;
   result.model = options.family->make(options);
-  copy_weights(*result.model, files, assignment);
+  copy_weights(*result.model, files, assignment, on_module);
   try {
     result.model->finish_loading();
   } catch (const UserError& error) {

@@ -55,10 +55,17 @@ struct LoadedModel {
   std::vector<std::string> unexpected_keys;  // tensors of the files that the model does not have
   std::vector<LoadedTensor> loaded_tensors;  // where each tensor came from
 };
+/// Called for each module of a model as soon as its own parameters have their stored weights, with
+/// its registered name; not for modules without parameters or with missing ones.
+using LoadedModule = std::function<void(Model&, const std::string&, torch::nn::Module&)>;
+
+/// `on_module` may convert the module: then the model is never in memory as it is stored. It is not
+/// called for a vision model that is loaded with another image size.
 LoadedModel load_model(const std::string& directory,
                        const ModelOptions& options,
                        uint64_t seed,
-                       const std::set<Part>& new_parts = {});
+                       const std::set<Part>& new_parts = {},
+                       const LoadedModule& on_module = {});
 
 /// Writes config.json and model.safetensors (and kSeparateTensors) under their Hugging Face names,
 /// not atomically: the caller renames the whole directory. `parameter`: returns the tensor to store

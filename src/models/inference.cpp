@@ -1,6 +1,8 @@
 #include "models/inference.h"
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -31,11 +33,15 @@ void visit_linears(torch::nn::Module& part, const Visit& visit) {
   }
 }
 
+/// The output matrix over the vocabulary, or undefined.
+at::Tensor output_over_words(Model& model) {
+  return head_of(model.options()).predicts_words() ? model.output_weight() : at::Tensor();
+}
+
 /// Visits the linear layers except an output matrix over the vocabulary.
 template <class Visit>
 void visit_inner_linears(Model& model, const Visit& visit) {
-  const auto excluded =
-      head_of(model.options()).predicts_words() ? model.output_weight() : at::Tensor();
+  const auto excluded = output_over_words(model);
   visit_linears(model, [&](nn::LinearImpl& linear) {
     if (!linear.weight().is_same(excluded)) {
       visit(linear);
@@ -43,56 +49,91 @@ void visit_inner_linears(Model& model, const Visit& visit) {
   });
 }
 
-void require_finite(const Model& model) {
-  for (const auto& parameter : model.named_parameters()) {
-    const auto& values = parameter.value();
-    if (values.is_floating_point() &&
-        !std::isfinite(kernels::squared_norm(values.flatten()).value)) {
-      throw UserError(str_cat("the weights of the model are not finite (", parameter.key(),
-                              "): its training diverged, use an earlier checkpoint"));
-    }
-  }
-}
-
-void quantize(Model& model) {
-  int64_t count = 0;
-  visit_inner_linears(model, [&](nn::LinearImpl& linear) {
-    linear.quantize();
-    ++count;
-  });
-  if (count == 0) {
-    throw UserError(architecture_of(model.options()) +
-                    ": has no linear layers that can be quantized to int8");
+void require_finite(const std::string& name, const at::Tensor& values) {
+  if (values.is_floating_point() && !std::isfinite(kernels::squared_norm(values.flatten()).value)) {
+    throw UserError(str_cat("the weights of the model are not finite (", name,
+                            "): its training diverged, use an earlier checkpoint"));
   }
 }
 
 /// Not with torch::nn::Module::to, which would also convert whole numbers.
-void convert(Model& model, at::ScalarType type) {
-  for (const auto& tensors : {model.parameters(), model.buffers()}) {
-    for (const auto& tensor : tensors) {
-      if (tensor.is_floating_point()) {
-        tensor.set_data(tensor.to(type));
-      }
-    }
+void convert(const at::Tensor& tensor, at::ScalarType type) {
+  if (tensor.is_floating_point()) {
+    tensor.set_data(tensor.to(type));
   }
 }
 
+/// Checks and converts the parameters of a model, each module once.
+class Preparation {
+ public:
+  explicit Preparation(const InferenceOptions& options) : options_(options) {
+    if (options.is_quantized && !options.device.is_cpu()) {
+      throw UserError(
+          "int8 weights are only supported on the CPU: choose device cpu, or omit int8");
+    }
+  }
+
+  /// The module's own parameters. `output`: of output_over_words.
+  void add(const std::string& name, torch::nn::Module& module, const at::Tensor& output) {
+    if (!prepared_.insert(&module).second) {
+      return;
+    }
+    for (const auto& parameter : module.named_parameters(/*recurse=*/false)) {
+      require_finite(name.empty() ? parameter.key() : name + "." + parameter.key(),
+                     parameter.value());
+    }
+    auto* const linear = dynamic_cast<nn::LinearImpl*>(&module);
+    if (options_.is_quantized && linear != nullptr && !linear->weight().is_same(output)) {
+      linear->quantize();  // from the stored weights
+      ++quantized_;
+    }
+    for (const auto& parameter : module.parameters(/*recurse=*/false)) {
+      convert(parameter, options_.type);
+    }
+  }
+
+  void finish(Model& model) {
+    if (options_.budget) {
+      nn::set_computation_budget(model, *options_.budget);
+    }
+    const auto output = output_over_words(model);
+    for (const auto& module : model.named_modules()) {
+      add(module.key(), *module.value(), output);
+    }
+    if (options_.is_quantized && quantized_ == 0) {
+      throw UserError(architecture_of(model.options()) +
+                      ": has no linear layers that can be quantized to int8");
+    }
+    for (const auto& buffer : model.buffers()) {
+      convert(buffer, options_.type);
+    }
+    model.to(options_.device);
+  }
+
+ private:
+  InferenceOptions options_;
+  std::set<const torch::nn::Module*> prepared_;
+  int64_t quantized_ = 0;
+};
+
 }  // namespace
 
-void prepare_for_inference(Model& model, const InferenceOptions& options) {
-  if (options.is_quantized && !options.device.is_cpu()) {
-    throw UserError("int8 weights are only supported on the CPU: choose device cpu, or omit int8");
-  }
+LoadedModel load_for_inference(const std::string& directory,
+                               const ModelOptions& options,
+                               const InferenceOptions& inference) {
   const at::NoGradGuard no_grad;
-  require_finite(model);
-  if (options.budget) {
-    nn::set_computation_budget(model, *options.budget);
-  }
-  if (options.is_quantized) {
-    quantize(model);  // from the stored weights
-  }
-  convert(model, options.type);
-  model.to(options.device);
+  Preparation preparation(inference);
+  auto loaded = load_model(directory, options, 0, {},
+                           [&](Model& model, const std::string& name, torch::nn::Module& module) {
+                             preparation.add(name, module, output_over_words(model));
+                           });
+  preparation.finish(*loaded.model);
+  return loaded;
+}
+
+void prepare_for_inference(Model& model, const InferenceOptions& options) {
+  const at::NoGradGuard no_grad;
+  Preparation(options).finish(model);
 }
 
 at::Tensor DecodingOutput::logits(Model& model, const nn::TokenStates& rows) const {

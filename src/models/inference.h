@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <c10/core/Device.h>
@@ -9,6 +10,7 @@
 
 #include "kernels/linear/product.h"
 #include "kernels/linear/quantized_linear.h"
+#include "models/directory.h"
 #include "models/model.h"
 
 namespace weft::models {
@@ -20,6 +22,12 @@ struct InferenceOptions {
   bool is_quantized = false;          // weights of linear layers in int8
   std::optional<double> budget = {};  // of a model with gates, in place of its own
 };
+
+/// Loads a trained model as load_model does, and prepares it for inference module by module: a
+/// model in bf16 or int8 is never in memory in fp32. Throws as both do.
+LoadedModel load_for_inference(const std::string& directory,
+                               const ModelOptions& options,
+                               const InferenceOptions& inference);
 
 /// Moves a trained model to its device and number format. An output matrix over the vocabulary is
 /// only quantised for decoding. Throws UserError where the model has no layers to quantise, the

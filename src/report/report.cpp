@@ -96,8 +96,7 @@ std::optional<LoadedRun> load_run(const RunSummary& summary,
       evaluate(summary, options, loaded, problems);
     }
     if (!loaded.model) {
-      loaded.model = models::load_model(loaded.directory, model, 0).model;
-      models::prepare_for_inference(*loaded.model, options.inference);
+      loaded.model = models::load_for_inference(loaded.directory, model, options.inference).model;
       if (data::has_tokenizer(loaded.directory)) {
         loaded.tokenizer = data::load_tokenizer(loaded.directory);
       }

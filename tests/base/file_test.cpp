@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -136,6 +138,28 @@ TEST(MappedFile, UpdatesItsMap) {
   MappedFile third(folder.write("b", "xy"));
   third = std::move(second);
   EXPECT_EQ(third.text(), "abc");
+}
+
+/// Memory of this process that is in use, in bytes.
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(MappedFile, ReleasesPagesAndReadsThemAgain) {
+  constexpr int64_t kSize = int64_t{32} << 20;
+  const Folder folder;
+  const MappedFile file(folder.write("a", std::string(kSize, 'x')));
+  const auto digest_of_all = [&] { return digest(file.bytes().data(), file.bytes().size()); };
+  const auto first = digest_of_all();
+  const auto before = resident_bytes();
+  release_pages(file.bytes().subspan(1));  // parts of pages stay
+  EXPECT_LT(resident_bytes(), before - kSize / 2);
+  EXPECT_EQ(digest_of_all(), first);
+  release_pages(file.bytes().first(100));
+  release_pages({});
 }
 
 TEST(MappedFile, RefusesWhatIsNoFile) {

@@ -1,7 +1,9 @@
 #include "models/inference.h"
 
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <string>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -10,6 +12,7 @@
 #include "base/error.h"
 #include "models/directory.h"
 #include "nn/linear.h"
+#include "support/folder.h"
 #include "tiny.h"
 
 namespace weft::models {
@@ -52,6 +55,62 @@ TEST(Inference, RefusesWeightsThatAreNotFinite) {
     model->parameters().back().fill_(std::numeric_limits<float>::infinity());
   }
   EXPECT_THROW(prepare_for_inference(*model, {}), UserError);
+}
+
+void save(const std::string& directory, const Model& model) {
+  save_model(directory, model, formats::DType::kF32);
+}
+
+TEST(Inference, LoadingInPartsEqualsPreparingALoadedModel) {
+  for (const auto family : test::transformers()) {
+    const test::Folder folder;
+    const auto model = inference_model_of(family, Head::kSequence);
+    save(folder.path(), *model);
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      for (const bool is_quantized : {false, true}) {
+        const InferenceOptions options{.type = type, .is_quantized = is_quantized};
+        const auto whole = load_model(folder.path(), model->options(), 0).model;
+        prepare_for_inference(*whole, options);
+        const auto parts = load_for_inference(folder.path(), model->options(), options).model;
+        const auto expected = whole->named_parameters();
+        for (const auto& parameter : parts->named_parameters()) {
+          EXPECT_TRUE(at::equal(parameter.value(), expected[parameter.key()]))
+              << word_of(family) << " " << parameter.key();
+        }
+        EXPECT_TRUE(at::equal(logits(*parts), logits(*whole))) << word_of(family) << type;
+      }
+    }
+  }
+}
+
+TEST(Inference, LoadingInPartsPreparesANewHeadToo) {
+  const test::Folder folder;
+  const auto family = family_named("bert");
+  save(folder.path(), *inference_model_of(family, Head::kMaskedLm));
+  const auto wanted = inference_model_of(family, Head::kSequence)->options();
+  const auto loaded = load_for_inference(folder.path(), wanted, {.type = at::kBFloat16});
+  EXPECT_FALSE(loaded.missing_keys.empty());
+  for (const auto& parameter : loaded.model->named_parameters()) {
+    EXPECT_EQ(parameter.value().scalar_type(), at::kBFloat16) << parameter.key();
+    EXPECT_TRUE(parameter.value().isfinite().all().item<bool>()) << parameter.key();
+  }
+}
+
+TEST(Inference, LoadingInPartsRefusesWeightsThatAreNotFinite) {
+  const test::Folder folder;
+  const auto model = inference_model_of(family_named("bert"), Head::kSequence);
+  {
+    const at::NoGradGuard no_grad;
+    model->named_parameters()["layers.1.attention.qkv.weight"][0][0] = NAN;
+  }
+  save(folder.path(), *model);
+  try {
+    load_for_inference(folder.path(), model->options(), {.is_quantized = true});
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("layers.1.attention.qkv.weight"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Inference, OutputsStayCloseToFp32) {

@@ -172,10 +172,10 @@ void read_draft_model(const Arguments& arguments,
                     ": a draft model must have the tokenizer of the model, but has "
                     "another one");
   }
-  settings.draft_model =
-      models::load_model(directory, models::read_model_config(directory), 0).model;
+  settings.draft_model = models::load_for_inference(directory, models::read_model_config(directory),
+                                                    read_inference(arguments))
+                             .model;
   settings.draft_tokens = arguments.integer("draft-tokens", settings.draft_tokens, 1, 1024);
-  models::prepare_for_inference(*settings.draft_model, read_inference(arguments));
 }
 
 void report_draft(const models::DraftCounts& own, train::ProcessGroup& group) {
@@ -193,7 +193,8 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   const auto directory = models::model_directory(arguments.positional()[0]);
   const auto tokenizer = tokenizer_of(directory, !form.has_ids);
   form.has_texts = tokenizer != nullptr;
-  auto loaded = models::load_model(directory, models::read_model_config(directory), 0);
+  auto loaded = models::load_for_inference(directory, models::read_model_config(directory),
+                                           read_inference(arguments));
   if (!loaded.missing_keys.empty()) {
     throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
                                  " is missing: the model has no trained head"));
@@ -210,7 +211,6 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   read_draft_model(arguments, tokenizer.get(), settings);
   settings.has_alignments = arguments.has("alignments");
   form.is_list = settings.config.search.num_return_sequences > 1;
-  models::prepare_for_inference(*loaded.model, read_inference(arguments));
   auto generator = std::make_unique<inference::TextGenerator>(*loaded.model, tokenizer, settings);
   return {.model = loaded.model, .generator = std::move(generator)};
 }

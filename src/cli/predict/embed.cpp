@@ -61,8 +61,7 @@ class Embedder {
         language_(std::move(language)) {
     auto options = models::read_model_config(sentence_.directory);
     options.head = models::bare_head(options);  // does not require a pooler
-    model_ = models::load_model(sentence_.directory, options, 0).model;
-    models::prepare_for_inference(*model_, inference);
+    model_ = models::load_for_inference(sentence_.directory, options, inference).model;
   }
 
   at::Tensor operator()(const std::vector<std::string>& texts) {

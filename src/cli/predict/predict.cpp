@@ -41,12 +41,11 @@ LoadedModel load_trained(const Arguments& arguments) {
   models::replace_exit_rule(arguments.get("early-exit", ""), "--early-exit", options);
   inference::require_text_head(options);
   auto tokenizer = data::load_tokenizer(directory);
-  auto loaded = models::load_model(directory, options, 0);
+  auto loaded = models::load_for_inference(directory, options, read_inference(arguments));
   if (!loaded.missing_keys.empty()) {
     throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
                                  " is missing: the model has no trained head"));
   }
-  models::prepare_for_inference(*loaded.model, read_inference(arguments));
   return {directory, std::move(tokenizer), std::move(loaded.model)};
 }
 

@@ -70,13 +70,13 @@ class Scorer {
         directory_(models::model_directory(path)),
         tokenizer_(data::load_tokenizer(directory_)),
         scores_unconditional_(arguments.has("unconditional")) {
-    auto loaded = models::load_model(directory_, models::read_model_config(directory_), 0);
+    auto loaded = models::load_for_inference(directory_, models::read_model_config(directory_),
+                                             read_inference(arguments));
     if (!loaded.missing_keys.empty()) {
       throw formats::Error(str_cat(directory_, ": ", loaded.missing_keys.front(),
                                    " is missing: the model has no trained head"));
     }
     model_ = loaded.model;
-    models::prepare_for_inference(*model_, read_inference(arguments));
     scorer_ = std::make_unique<inference::LikelihoodScorer>(
         *model_, *tokenizer_,
         inference::LikelihoodSettings{

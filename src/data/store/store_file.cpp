@@ -181,10 +181,6 @@ class StoreFile : public TokenStore {
     }
   }
 
-  static void release_pages(std::span<const std::byte> pages) {
-    madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
-  }
-
   std::string path_;
   MappedFile file_;
   int64_t largest_ = -1;

@@ -234,10 +234,20 @@ QuantizedWeight quantized(const at::Tensor& weight, const at::Tensor& bias) {
               "quantized expects a weight (F, D) on the CPU, got ", weight.sizes(), " on ",
               weight.device());
   const at::NoGradGuard no_grad;
-  const auto wide = weight.detach().to(at::kFloat);
-  const auto scales = wide.abs().amax({1}).div_(kLimit);  // (F)
-  const auto divisors = at::where(scales > 0, scales, at::ones_like(scales)).unsqueeze(1);
-  return make_weight(wide.div(divisors).round_().clamp_(-kLimit, kLimit).to(at::kChar), scales,
+  const int64_t outputs = weight.size(0);
+  const auto values = at::empty(weight.sizes(), at::kChar);
+  const auto scales = at::empty({outputs}, at::kFloat);
+  // In parts: the temporary tensors of a whole output matrix would take twice its memory.
+  constexpr int64_t kPart = 1024;
+  for (int64_t begin = 0; begin < outputs; begin += kPart) {
+    const auto count = std::min(kPart, outputs - begin);
+    const auto wide = weight.detach().narrow(0, begin, count).to(at::kFloat);
+    auto scale = scales.narrow(0, begin, count);
+    scale.copy_(wide.abs().amax({1}).div_(kLimit));
+    const auto divisors = at::where(scale > 0, scale, at::ones_like(scale)).unsqueeze(1);
+    values.narrow(0, begin, count).copy_(wide.div(divisors).round_().clamp_(-kLimit, kLimit));
+  }
+  return make_weight(values, scales,
                      bias.defined() ? bias.detach().to(at::kFloat).contiguous() : at::Tensor());
 }
 

@@ -89,13 +89,13 @@ ModelOptions Teacher::options_for(const ModelOptions& student) const {
 
 void Teacher::load(const models::Model& student) const {
   const auto directory = models::model_directory(path_);
-  auto loaded = models::load_model(directory, options_for(student.options()), 0);
+  const auto parameter = student.named_parameters().values().front();
+  const auto loaded =
+      models::load_for_inference(directory, options_for(student.options()),
+                                 {.device = parameter.device(), .type = parameter.scalar_type()});
   if (!loaded.missing_keys.empty()) {
     reject(path_, str_cat("has missing keys: ", join(loaded.missing_keys)));
   }
-  const auto parameter = student.named_parameters().values().front();
-  models::prepare_for_inference(*loaded.model,
-                                {.device = parameter.device(), .type = parameter.scalar_type()});
   model_ = loaded.model;
 }
 

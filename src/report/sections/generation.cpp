@@ -82,11 +82,10 @@ std::string snapshot_name(const std::string& directory) {
 }
 
 Snapshot load_snapshot(const std::string& directory, const ReportOptions& options) {
-  Snapshot snapshot{
-      .name = snapshot_name(directory),
-      .model = models::load_model(directory, models::read_model_config(directory), 0).model};
-  models::prepare_for_inference(*snapshot.model, options.inference);
-  return snapshot;
+  return {.name = snapshot_name(directory),
+          .model = models::load_for_inference(directory, models::read_model_config(directory),
+                                              options.inference)
+                       .model};
 }
 
 /// The model of the page, then the other checkpoints of the run, the newest first. `are_copies`: no
