@@ -186,16 +186,18 @@ void print_ranks(const train::Cost& cost) {
   std::cout << "\nRanks needed, by the memory of each"
             << (cost.step ? "" : " (without activations)") << "\n";
   std::string header;
-  for (const auto& [name, sharding] : train::sharding_choices()) {
-    header += str_cat(std::setw(16), name);
+  const auto choices = train::rank_plan_choices(cost.rank_plan_sizes, cost.expert_plan_sizes);
+  for (const auto& choice : choices) {
+    header += str_cat(std::setw(choice.sizes.experts ? 22 : 16), choice.name);
   }
   print_inspect_line("train.ranks.shard", header);
   for (const int memory : kMemories) {
     std::string row;
-    for (const auto& [name, sharding] : train::sharding_choices()) {
+    for (const auto& choice : choices) {
       const auto ranks =
-          train::least_ranks(cost.rank_plan_sizes, sharding, memory * 1e9 - activations);
-      row += str_cat(std::setw(16), ranks ? std::to_string(*ranks) : "too large");
+          train::least_ranks(choice.sizes, choice.sharding, memory * 1e9 - activations);
+      row += str_cat(std::setw(choice.sizes.experts ? 22 : 16),
+                     ranks ? std::to_string(*ranks) : "too large");
     }
     print_inspect_line(str_cat(memory, " GB"), row);
   }

@@ -48,12 +48,13 @@ formats::Json print_rank_plan(const train::DryRunReport& forecast, int ranks) {
   log::info(str_cat("[forecast] ", ranks, " machines like this one with a rank each, ",
                     with_commas(std::llround(tokens)), " tokens per rank and step; overlapped"));
   auto json = formats::Json::array();
-  for (const auto& [name, sharding] : train::sharding_choices()) {
-    const auto& sizes = forecast.rank_plan_sizes;
+  for (const auto& [name, sharding, sizes] :
+       train::rank_plan_choices(forecast.rank_plan_sizes, forecast.expert_plan_sizes)) {
     const double memory =
         train::rank_state_bytes(sizes, sharding, ranks) + static_cast<double>(forecast.other_bytes);
-    const double sent = train::rank_network_bytes(sizes, sharding, ranks);
-    formats::Json row = {{"shard", name},
+    const double sent = train::rank_network_bytes(sizes, sharding, ranks, tokens);
+    formats::Json row = {{"shard", sizes.experts ? "all" : name},
+                         {"expert_parallel", sizes.experts.has_value()},
                          {"memory_bytes", std::llround(memory)},
                          {"network_bytes_per_step", std::llround(sent)}};
     log::info(str_cat("[forecast] shard: ", name, ": at most ", format_bytes(memory),
@@ -61,14 +62,20 @@ formats::Json print_rank_plan(const train::DryRunReport& forecast, int ranks) {
     for (const double link : kLinks) {
       const auto step = train::estimate_step(sizes, sharding, ranks, forecast.step_seconds / ranks,
                                              tokens, link * kUsableLink * 1e9 / 8);
-      log::info(str_cat("[forecast]   at ", link, " Gbit/s: ", std::llround(1e3 * step.seconds),
-                        " ms, efficiency ", std::llround(100 * step.efficiency), " %; 95 % from ",
-                        with_commas(std::llround(step.tokens_for_95_percent)), " tokens per rank"));
+      log::info(str_cat(
+          "[forecast]   at ", link, " Gbit/s: ", std::llround(1e3 * step.seconds),
+          " ms, efficiency ", std::llround(100 * step.efficiency), " %; ",
+          step.tokens_for_95_percent
+              ? str_cat("95 % from ", with_commas(std::llround(*step.tokens_for_95_percent)),
+                        " tokens per rank")
+              : "never 95 %: tokens travel to experts for longer"));
       row["links"].push_back(
           {{"gigabits_per_second", link},
            {"seconds_per_step", step.seconds},
            {"efficiency", step.efficiency},
-           {"tokens_per_rank_for_95_percent", std::llround(step.tokens_for_95_percent)}});
+           {"tokens_per_rank_for_95_percent",
+            step.tokens_for_95_percent ? formats::Json(std::llround(*step.tokens_for_95_percent))
+                                       : formats::Json()}});
     }
     json.push_back(std::move(row));
   }

@@ -11,15 +11,19 @@ namespace weft::nn {
 /// One of the feed-forwards of a mixture of experts. With expert parallelism one rank has it.
 class Expert : public torch::nn::Module {
  public:
-  /// Number `index` of `experts`.
-  Expert(int64_t index, int64_t experts) : index_(index), experts_(experts) {}
+  /// Number `index` of `experts`. `token_elements`: of the rows that a token has for the mixture,
+  /// `top` times D.
+  Expert(int64_t index, int64_t experts, int64_t token_elements)
+      : index_(index), experts_(experts), token_elements_(token_elements) {}
 
   int64_t index() const { return index_; }
   int64_t experts() const { return experts_; }
+  int64_t token_elements() const { return token_elements_; }
 
  private:
   int64_t index_;
   int64_t experts_;
+  int64_t token_elements_;
 };
 
 /// The first expert of a rank, of `experts` that the ranks divide evenly: rank r has those from

@@ -35,8 +35,8 @@ struct Routes {
 /// The two projections of an expert.
 class FeedForwardExpert : public Expert {
  public:
-  FeedForwardExpert(const FeedForwardOptions& options, int64_t index, int64_t experts)
-      : Expert(index, experts) {
+  FeedForwardExpert(const FeedForwardOptions& options, const MixtureOptions& own, int64_t index)
+      : Expert(index, own.experts, own.top * options.dim) {
     const auto inner = (options.is_gated ? 2 : 1) * options.width;
     up = register_module("up", Linear(LinearOptions{options.dim, inner, options.has_bias}));
     down = register_module("down",
@@ -56,8 +56,8 @@ class MixtureOfExperts : public FeedForward {
       : options_(options), own_(own) {
     router_ = register_module("router", Linear(LinearOptions{options.dim, own.experts, false}));
     for (int64_t e = 0; e < own.experts; ++e) {
-      experts_.push_back(register_module(
-          str_cat("expert_", e), std::make_shared<FeedForwardExpert>(options, e, own.experts)));
+      experts_.push_back(register_module(str_cat("expert_", e),
+                                         std::make_shared<FeedForwardExpert>(options, own, e)));
     }
   }
 

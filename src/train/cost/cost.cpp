@@ -81,7 +81,11 @@ double teacher_bytes(const RunConfig& config, at::ScalarType precision) {
   return parameters * static_cast<double>(c10::elementSize(precision));
 }
 
-void add_state(const RunConfig& config, StateShapes& state, at::ScalarType precision, Cost& cost) {
+void add_state(const RunConfig& config,
+               const models::Model& model,
+               StateShapes& state,
+               at::ScalarType precision,
+               Cost& cost) {
   auto& flat = state.flat_parameters;
   cost.parameters = flat.parameters();
   cost.trained_parameters = flat.trained_parameters();
@@ -96,7 +100,8 @@ void add_state(const RunConfig& config, StateShapes& state, at::ScalarType preci
   if (config.train.ema.decay) {
     cost.ema_bytes = bytes_of(EmaWeights(config.train.ema, flat).values());
   }
-  cost.rank_plan_sizes = rank_plan_sizes(flat, state.optimizer, config.train.ema.decay.has_value());
+  cost.rank_plan_sizes = rank_plan_sizes(flat, state.optimizer, config.train);
+  cost.expert_plan_sizes = expert_plan_sizes(model, flat, config.train);
   cost.teacher_bytes = teacher_bytes(config, precision);
   if (config.train.saves_async) {
     cost.save_bytes = bytes_of(flat.master()) + cost.optimizer_bytes + cost.ema_bytes;
@@ -113,7 +118,7 @@ Cost cost_of(const RunConfig& config, int64_t length, c10::ScalarType precision)
   const auto model = make_untrained_model(config);
   StateShapes state(*model, config.train.optimizer, precision);
   Cost cost;
-  add_state(config, state, precision, cost);
+  add_state(config, *model, state, precision, cost);
   if (models::capabilities_of(config.model.family).is_counted) {
     cost.why_not_measured = "the model is estimated in one pass, without training steps";
     return cost;

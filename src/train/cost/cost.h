@@ -26,6 +26,7 @@ struct Cost {
   double teacher_bytes = 0;  // weights of the teacher
   double save_bytes = 0;     // copy that is written in the background
   RankPlanSizes rank_plan_sizes;
+  std::optional<ExpertPlanSizes> expert_plan_sizes;
   std::optional<StepCost> step;  // nullopt: not measured
   std::string why_not_measured;  // if there is no `step`
 

@@ -53,8 +53,10 @@ DryRunReport dry_run(const RunConfig& config) {
   report.steps = std::llround(std::ceil(steps));
   report.total_seconds = steps * report.step_seconds;
   report.memory_bytes = peak_memory();
-  report.rank_plan_sizes = rank_plan_sizes(trainer.flat_parameters(), trainer.optimizer(),
-                                           config.train.ema.decay.has_value());
+  report.rank_plan_sizes =
+      rank_plan_sizes(trainer.flat_parameters(), trainer.optimizer(), config.train);
+  report.expert_plan_sizes =
+      expert_plan_sizes(*probe.components().model, trainer.flat_parameters(), config.train);
   report.other_bytes = std::max<int64_t>(
       report.memory_bytes -
           std::llround(rank_state_bytes(report.rank_plan_sizes, Sharding::kNone, 1)),

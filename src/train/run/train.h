@@ -52,6 +52,7 @@ struct DryRunReport {
   int64_t memory_bytes = 0;     // peak, plus the copy for a background save
   int64_t free_disk_bytes = 0;  // where the run directory will be
   RankPlanSizes rank_plan_sizes;
+  std::optional<ExpertPlanSizes> expert_plan_sizes;
   int64_t other_bytes = 0;  // of memory_bytes, what is neither weights nor kept from step to step
 };
 

@@ -22,7 +22,7 @@ TEST(RankPlan, OneRankHasWeightsGradientsAndMoments) {
   for (const auto sharding : {Sharding::kNone, Sharding::kAll}) {
     EXPECT_DOUBLE_EQ(rank_state_bytes(small_plan(), sharding, 1), 16 * 1.3e6);
     EXPECT_DOUBLE_EQ(rank_state_bytes(small_plan(true), sharding, 1), (4 + 2 + 2 + 8) * 1.3e6);
-    EXPECT_DOUBLE_EQ(rank_network_bytes(small_plan(), sharding, 1), 0);
+    EXPECT_DOUBLE_EQ(rank_network_bytes(small_plan(), sharding, 1, 100), 0);
   }
 }
 
@@ -41,7 +41,7 @@ TEST(RankPlan, ShardingDividesMemory) {
 
 TEST(RankPlan, BytesSent) {
   const auto bytes = [](Sharding sharding, bool is_bf16 = false) {
-    return rank_network_bytes(small_plan(is_bf16), sharding, 4);
+    return rank_network_bytes(small_plan(is_bf16), sharding, 4, 100);
   };
   EXPECT_DOUBLE_EQ(bytes(Sharding::kNone), 0.75 * 8 * 1.3e6);
   EXPECT_DOUBLE_EQ(bytes(Sharding::kOptimizer), 0.75 * 8 * 1.3e6);
@@ -75,16 +75,58 @@ TEST(RankPlan, EstimatesAStep) {
   const auto slow = estimate_step(small_plan(), Sharding::kNone, 2, 0.1, 100, 1e7);
   EXPECT_NEAR(slow.seconds, 0.1 + total - 2.0 / 3 * 10 / 11 * 0.1, 1e-9);
   // With that many tokens the efficiency is 0.95.
-  const double factor = slow.tokens_for_95_percent / 100;
+  const double factor = slow.tokens_for_95_percent.value() / 100;
   EXPECT_NEAR(estimate_step(small_plan(), Sharding::kNone, 2, 0.1 * factor, 100, 1e7).efficiency,
               0.95, 1e-6);
   for (const auto sharding : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kAll}) {
     const auto estimate = estimate_step(small_plan(), sharding, 8, 0.1, 100, 1e7);
-    const double times = estimate.tokens_for_95_percent / 100;
+    const double times = estimate.tokens_for_95_percent.value() / 100;
     EXPECT_NEAR(estimate_step(small_plan(), sharding, 8, 0.1 * times, 100, 1e7).efficiency, 0.95,
                 1e-6);
   }
   EXPECT_EQ(estimate_step(small_plan(), Sharding::kAll, 1, 3, 3000, 1e7).seconds, 3);
+}
+
+/// The same, with 0.9 million elements in experts that get 1,000 elements of each token.
+RankPlanSizes plan_with_experts(bool is_bf16 = false) {
+  auto sizes = small_plan(is_bf16);
+  sizes.experts = {.elements = 9e5, .rest_of_largest_layer = 2e4, .token_elements = 1000};
+  return sizes;
+}
+
+TEST(RankPlan, ExpertsStayWhereTheyAre) {
+  const double all = rank_state_bytes(small_plan(), Sharding::kAll, 4);
+  const double parallel = rank_state_bytes(plan_with_experts(), Sharding::kAll, 4);
+  EXPECT_DOUBLE_EQ(all - parallel, 4 * 3 * (1.1e5 - 2e4));
+  for (const bool is_bf16 : {false, true}) {
+    // Of 1.1 million elements in layers 0.2 million are not in experts; 0.2 million are outside.
+    EXPECT_DOUBLE_EQ(rank_network_bytes(plan_with_experts(is_bf16), Sharding::kAll, 4, 50),
+                     0.75 * (is_bf16 ? 2 : 4) * (4e5 + 2 * 2e5 + 2e5 + 50 * 1000));
+  }
+}
+
+TEST(RankPlan, NothingHidesTheTravelOfTokens) {
+  const auto plan = plan_with_experts();
+  const double travel = 0.5 * 4 * 1000 * 100 / 1e7;
+  const auto estimate = estimate_step(plan, Sharding::kAll, 2, 1, 100, 1e7);
+  auto still = plan;
+  still.experts->token_elements = 0;
+  EXPECT_NEAR(estimate.seconds,
+              estimate_step(still, Sharding::kAll, 2, 1, 100, 1e7).seconds + travel, 1e-9);
+  const double times = estimate.tokens_for_95_percent.value() / 100;
+  EXPECT_NEAR(estimate_step(plan, Sharding::kAll, 2, times, 100 * times, 1e7).efficiency, 0.95,
+              1e-6);
+  // Faster machines wait for the link, whatever they compute in a step.
+  EXPECT_FALSE(estimate_step(plan, Sharding::kAll, 2, 0.1, 100, 1e7).tokens_for_95_percent);
+}
+
+TEST(RankPlan, ChoicesHaveExpertParallelismIfThereAreExperts) {
+  EXPECT_EQ(rank_plan_choices(small_plan(), std::nullopt).size(), 4U);
+  const auto choices = rank_plan_choices(small_plan(), plan_with_experts().experts);
+  ASSERT_EQ(choices.size(), 5U);
+  for (const auto& choice : choices) {
+    EXPECT_EQ(choice.sizes.experts.has_value(), choice.name == "all, expert_parallel");
+  }
 }
 
 }  // namespace
