@@ -131,6 +131,13 @@ LoadedModel load_for_inference(const std::string& directory,
   return loaded;
 }
 
+void require_trained_head(const std::string& directory, const LoadedModel& loaded) {
+  if (!loaded.missing_keys.empty()) {
+    throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
+                                 " is missing: the model has no trained head"));
+  }
+}
+
 void prepare_for_inference(Model& model, const InferenceOptions& options) {
   const at::NoGradGuard no_grad;
   Preparation(options).finish(model);

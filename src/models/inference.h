@@ -29,6 +29,9 @@ LoadedModel load_for_inference(const std::string& directory,
                                const ModelOptions& options,
                                const InferenceOptions& inference);
 
+/// Throws formats::Error naming a missing key, if there are any.
+void require_trained_head(const std::string& directory, const LoadedModel& loaded);
+
 /// Moves a trained model to its device and number format. An output matrix over the vocabulary is
 /// only quantised for decoding. Throws UserError where the model has no layers to quantise, the
 /// device does not support it, the model has not this budget, or weights are not finite: nothing

@@ -13,6 +13,7 @@
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "report/sections/sections.h"
 #include "train/run/run_config.h"
 #include "train/run/run_record.h"

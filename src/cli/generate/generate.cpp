@@ -21,6 +21,7 @@
 #include "data/tokenizer.h"
 #include "formats/json.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "train/distributed/divided_blocks.h"
 
 namespace weft::cli {
@@ -195,10 +196,7 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   form.has_texts = tokenizer != nullptr;
   auto loaded = models::load_for_inference(directory, models::read_model_config(directory),
                                            read_inference(arguments));
-  if (!loaded.missing_keys.empty()) {
-    throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
-                                 " is missing: the model has no trained head"));
-  }
+  models::require_trained_head(directory, loaded);
   inference::GenerationSettings settings;
   settings.config = models::read_generation_config(directory, loaded.model->options());
   settings.decodes_text = form.has_texts;

@@ -22,6 +22,7 @@
 #include "formats/json.h"
 #include "models/config/family.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "models/sentence.h"
 #include "train/distributed/divided_blocks.h"
 

@@ -19,6 +19,7 @@
 #include "models/config/heads.h"
 #include "models/config/stack_keys.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "objectives/evaluation/decision_threshold.h"
 #include "train/distributed/divided_blocks.h"
 #include "train/step/evaluate_directory.h"
@@ -42,10 +43,7 @@ LoadedModel load_trained(const Arguments& arguments) {
   inference::require_text_head(options);
   auto tokenizer = data::load_tokenizer(directory);
   auto loaded = models::load_for_inference(directory, options, read_inference(arguments));
-  if (!loaded.missing_keys.empty()) {
-    throw formats::Error(str_cat(directory, ": ", loaded.missing_keys.front(),
-                                 " is missing: the model has no trained head"));
-  }
+  models::require_trained_head(directory, loaded);
   return {directory, std::move(tokenizer), std::move(loaded.model)};
 }
 

@@ -20,6 +20,7 @@
 #include "inference/choice_metrics.h"
 #include "inference/likelihood.h"
 #include "models/directory.h"
+#include "models/inference.h"
 #include "train/distributed/divided_blocks.h"
 
 namespace weft::cli {
@@ -72,10 +73,7 @@ class Scorer {
         scores_unconditional_(arguments.has("unconditional")) {
     auto loaded = models::load_for_inference(directory_, models::read_model_config(directory_),
                                              read_inference(arguments));
-    if (!loaded.missing_keys.empty()) {
-      throw formats::Error(str_cat(directory_, ": ", loaded.missing_keys.front(),
-                                   " is missing: the model has no trained head"));
-    }
+    models::require_trained_head(directory_, loaded);
     model_ = loaded.model;
     scorer_ = std::make_unique<inference::LikelihoodScorer>(
         *model_, *tokenizer_,

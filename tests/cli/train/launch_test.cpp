@@ -173,6 +173,24 @@ TEST(RankPlan, DryRunEstimatesSeveralRanks) {
   EXPECT_EQ(test::weft({"train", config, "--ranks", "4"}).status, 2);
 }
 
+TEST(RankPlan, DryRunEstimatesExpertParallelism) {
+  const test::TemporaryDirectory work;
+  const auto done =
+      test::weft({"train", write_config(work, "fp32"), "--dry-run", "--ranks", "4", "--set",
+                  "model.feed_forward={type: mixture_of_experts, experts: 8}"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto rows = nlohmann::json::parse(done.out)["ranks"];
+  ASSERT_EQ(rows.size(), 5U);
+  const auto& all = rows[3];
+  const auto& parallel = rows[4];
+  EXPECT_EQ(all["shard"], "all");
+  EXPECT_EQ(parallel["shard"], "all");
+  EXPECT_FALSE(all["expert_parallel"]);
+  EXPECT_TRUE(parallel["expert_parallel"]);
+  EXPECT_LT(parallel["memory_bytes"], all["memory_bytes"]);
+  EXPECT_LT(parallel["network_bytes_per_step"], all["network_bytes_per_step"]);
+}
+
 TEST(RankPlan, InspectTellsHowManyRanksALargeModelNeeds) {
   const test::TemporaryDirectory work;
   auto text = test::contents(write_config(work, "bf16"));
