@@ -50,12 +50,12 @@ MappedFile::~MappedFile() {
 }
 
 void release_pages(std::span<const std::byte> bytes) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-  const auto begin = (address + page - 1) / page * page;
-  const auto end = (address + bytes.size()) / page * page;
-  if (begin < end) {
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto skipped = (page - address % page) % page;  // up to the first whole page
+  if (bytes.size() >= skipped + page) {
+    const auto pages = bytes.subspan(skipped, (bytes.size() - skipped) / page * page);
+    ::madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
   }
 }
 
