@@ -187,8 +187,11 @@ void print_ranks(const train::Cost& cost) {
             << (cost.step ? "" : " (without activations)") << "\n";
   std::string header;
   const auto choices = train::rank_plan_choices(cost.rank_plan_sizes, cost.expert_plan_sizes);
+  const auto cell = [](const train::RankPlanChoice& choice, const std::string& text) {
+    return str_cat(std::setw(choice.sizes.experts ? 22 : 16), text);
+  };
   for (const auto& choice : choices) {
-    header += str_cat(std::setw(choice.sizes.experts ? 22 : 16), choice.name);
+    header += cell(choice, choice.name);
   }
   print_inspect_line("train.ranks.shard", header);
   for (const int memory : kMemories) {
@@ -196,8 +199,7 @@ void print_ranks(const train::Cost& cost) {
     for (const auto& choice : choices) {
       const auto ranks =
           train::least_ranks(choice.sizes, choice.sharding, memory * 1e9 - activations);
-      row += str_cat(std::setw(choice.sizes.experts ? 22 : 16),
-                     ranks ? std::to_string(*ranks) : "too large");
+      row += cell(choice, ranks ? std::to_string(*ranks) : "too large");
     }
     print_inspect_line(str_cat(memory, " GB"), row);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <ATen/Functions.h>
@@ -45,16 +46,11 @@ std::set<Part> optional_parts(const ModelOptions& wanted, const ModelOptions& st
   return parts;
 }
 
-std::string module_of(const std::string& parameter) {
-  const auto end = parameter.rfind('.');
-  return end == std::string::npos ? "" : parameter.substr(0, end);
-}
-
-/// Tells when the own parameters of a module are complete.
+/// Calls `on_module` for each module whose own parameters are complete.
 class ModuleProgress {
  public:
-  ModuleProgress(Model& model, const WeightAssignment& assignment)
-      : model_(model), modules_(model.named_modules()) {
+  ModuleProgress(Model& model, const WeightAssignment& assignment, const LoadedModule& on_module)
+      : model_(model), modules_(model.named_modules()), on_module_(on_module) {
     for (const auto& pair : assignment.pairs) {
       ++missing_tensors_[module_of(pair.wanted.parameter)];
     }
@@ -63,18 +59,27 @@ class ModuleProgress {
     }
   }
 
-  /// Calls `on_module` after the last tensor of a module.
-  void add(const std::string& parameter, const LoadedModule& on_module) {
+  /// Before the first tensor of a parameter gives it memory that the module before has released.
+  void before(const std::string& name, const at::Tensor& parameter) {
+    if (begun_.insert(name).second) {
+      parameter.set_data(at::empty_like(parameter));
+    }
+  }
+
+  /// After each tensor of a parameter.
+  void after(const std::string& parameter) {
     const auto found = missing_tensors_.find(module_of(parameter));
     if (found != missing_tensors_.end() && --found->second == 0) {
-      on_module(model_, found->first, *modules_[found->first]);
+      on_module_(model_, found->first, *modules_[found->first]);
     }
   }
 
  private:
   Model& model_;
   torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>> modules_;
+  const LoadedModule& on_module_;
   std::map<std::string, int64_t> missing_tensors_;  // by module
+  std::set<std::string> begun_;                     // parameters
 };
 
 void copy_weights(Model& model,
@@ -84,19 +89,21 @@ void copy_weights(Model& model,
   const at::NoGradGuard guard;
   const auto parameters = model.named_parameters();
   const auto buffers = model.named_buffers();
-  ModuleProgress progress(model, assignment);
-  std::set<std::string> fresh;
+  std::optional<ModuleProgress> progress;
+  if (on_module) {
+    progress.emplace(model, assignment, on_module);
+  }
   for (const auto& [wanted, name] : assignment.pairs) {
     const auto& stored = *files.find(name);
     const auto& whole = (wanted.dtype ? buffers : parameters)[wanted.parameter];
-    if (on_module && fresh.insert(wanted.parameter).second) {
-      whole.set_data(at::empty_like(whole));  // in memory that the module before has released
+    if (progress) {
+      progress->before(wanted.parameter, whole);
     }
     auto rows = rows_of(whole, wanted);
     rows.copy_(from_file_layout(tensor_of(stored), wanted).reshape(rows.sizes()));
     release_pages(stored.bytes);
-    if (on_module) {
-      progress.add(wanted.parameter, on_module);
+    if (progress) {
+      progress->after(wanted.parameter);
     }
   }
 }

@@ -21,32 +21,12 @@ namespace weft::models {
 
 namespace {
 
-/// Visits the linear layers of a module and its descendants.
-template <class Visit>
-void visit_linears(torch::nn::Module& part, const Visit& visit) {
-  if (auto* linear = dynamic_cast<nn::LinearImpl*>(&part)) {
-    visit(*linear);
-    return;
-  }
-  for (const auto& child : part.children()) {
-    visit_linears(*child, visit);
-  }
-}
-
-/// The output matrix over the vocabulary, or undefined.
-at::Tensor output_over_words(Model& model) {
-  return head_of(model.options()).predicts_words() ? model.output_weight() : at::Tensor();
-}
-
-/// Visits the linear layers except an output matrix over the vocabulary.
-template <class Visit>
-void visit_inner_linears(Model& model, const Visit& visit) {
-  const auto excluded = output_over_words(model);
-  visit_linears(model, [&](nn::LinearImpl& linear) {
-    if (!linear.weight().is_same(excluded)) {
-      visit(linear);
-    }
-  });
+/// The module as a linear layer, except an output matrix over the vocabulary; else nullptr.
+nn::LinearImpl* inner_linear(Model& model, torch::nn::Module& module) {
+  auto* const linear = dynamic_cast<nn::LinearImpl*>(&module);
+  const bool is_output = linear != nullptr && head_of(model.options()).predicts_words() &&
+                         linear->weight().is_same(model.output_weight());
+  return is_output ? nullptr : linear;
 }
 
 void require_finite(const std::string& name, const at::Tensor& values) {
@@ -73,8 +53,8 @@ class Preparation {
     }
   }
 
-  /// The module's own parameters. `output`: of output_over_words.
-  void add(const std::string& name, torch::nn::Module& module, const at::Tensor& output) {
+  /// The module's own parameters.
+  void add(Model& model, const std::string& name, torch::nn::Module& module) {
     if (!prepared_.insert(&module).second) {
       return;
     }
@@ -82,8 +62,8 @@ class Preparation {
       require_finite(name.empty() ? parameter.key() : name + "." + parameter.key(),
                      parameter.value());
     }
-    auto* const linear = dynamic_cast<nn::LinearImpl*>(&module);
-    if (options_.is_quantized && linear != nullptr && !linear->weight().is_same(output)) {
+    auto* const linear = options_.is_quantized ? inner_linear(model, module) : nullptr;
+    if (linear != nullptr) {
       linear->quantize();  // from the stored weights
       ++quantized_;
     }
@@ -96,9 +76,8 @@ class Preparation {
     if (options_.budget) {
       nn::set_computation_budget(model, *options_.budget);
     }
-    const auto output = output_over_words(model);
     for (const auto& module : model.named_modules()) {
-      add(module.key(), *module.value(), output);
+      add(model, module.key(), *module.value());
     }
     if (options_.is_quantized && quantized_ == 0) {
       throw UserError(architecture_of(model.options()) +
@@ -125,7 +104,7 @@ LoadedModel load_for_inference(const std::string& directory,
   Preparation preparation(inference);
   auto loaded = load_model(directory, options, 0, {},
                            [&](Model& model, const std::string& name, torch::nn::Module& module) {
-                             preparation.add(name, module, output_over_words(model));
+                             preparation.add(model, name, module);
                            });
   preparation.finish(*loaded.model);
   return loaded;
@@ -166,10 +145,12 @@ DecodingOutput DecodingOutput::select(Model& model, const std::vector<int64_t>& 
 DecodingOutput prepare_for_decoding(Model& model) {
   const at::NoGradGuard no_grad;
   bool is_quantized = false;
-  visit_inner_linears(model, [&](nn::LinearImpl& linear) {
-    is_quantized = is_quantized || linear.is_quantized();
-    linear.pack();
-  });
+  for (const auto& module : model.modules()) {
+    if (auto* const linear = inner_linear(model, *module)) {
+      is_quantized = is_quantized || linear->is_quantized();
+      linear->pack();
+    }
+  }
   const auto output = model.output_weight();
   if (!output.defined()) {
     return {};

@@ -7,7 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/stop.h"

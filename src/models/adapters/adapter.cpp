@@ -23,10 +23,6 @@ using formats::Json;
 
 constexpr std::string_view kAdapterPrefix = "base_model.model.";
 
-std::string module_of(const StoredTensor& tensor) {
-  return tensor.name.substr(0, tensor.name.rfind('.'));
-}
-
 /// PEFT's name of a module that is trained in full: `classifier`, `pooler`.
 std::string peft_module_name(const StoredTensor& tensor, const ModelOptions& model) {
   const auto prefix = std::string(hf_names_of(model).prefix) + ".";
@@ -47,7 +43,7 @@ std::vector<std::string> target_modules(const ModelOptions& model, const Lora& l
     }
   }
   const auto is_elsewhere = [&](const StoredTensor& tensor) {
-    const auto module = module_of(tensor);
+    const auto module = module_of(tensor.name);
     const bool is_adapted = std::any_of(lora.layers.begin(), lora.layers.end(),
                                         [&](const auto& layer) { return layer.module == module; });
     return !is_adapted && std::any_of(words.begin(), words.end(), [&](const auto& word) {

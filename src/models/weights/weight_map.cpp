@@ -74,6 +74,11 @@ std::vector<StoredTensor> weight_map(const ModelOptions& options) {
   return tensors;
 }
 
+std::string module_of(const std::string& name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
 std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& options) {
   std::vector<std::pair<std::string, int64_t>> modules;
   for (const auto& tensor : weight_map(options)) {

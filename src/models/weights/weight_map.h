@@ -45,6 +45,10 @@ struct StoredTensor {
 /// does not have come last. A pure function of the options.
 std::vector<StoredTensor> weight_map(const ModelOptions& options);
 
+/// The module in the name of a parameter or stored tensor: `head.output` of `head.output.weight`;
+/// empty: the model itself.
+std::string module_of(const std::string& name);
+
 /// Elements of the parameters of each top-level module, in order of computation.
 std::vector<std::pair<std::string, int64_t>> module_sizes(const ModelOptions& options);
 
