@@ -128,6 +128,8 @@ std::string counted(int64_t number, std::string_view noun) {
   return str_cat(with_commas(number), " ", noun, number == 1 ? "" : "s");
 }
 
+std::string_view was_or_were(int64_t number) { return number == 1 ? "was" : "were"; }
+
 std::string format_percent(int64_t part, int64_t whole) {
   const double share =
       whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

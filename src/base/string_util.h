@@ -40,6 +40,9 @@ std::string with_commas(int64_t number);
 /// `1 row`, `1,234 rows`.
 std::string counted(int64_t number, std::string_view noun);
 
+/// Verb after counted(): `was` for 1, else `were`.
+std::string_view was_or_were(int64_t number);
+
 /// `12.50 %`; four decimals below 0.1 %. 0 if `whole` is 0.
 std::string format_percent(int64_t part, int64_t whole);
 

@@ -55,10 +55,10 @@ Number parsed(const std::string& command,
   return number;
 }
 
-/// The option of `names` meant by `word`: its current name if earlier versions used another,
-/// otherwise the nearest one; empty if none is near.
+/// The option of `names` meant by `word`: its name here if earlier versions or other tools use
+/// another, otherwise the nearest one; empty if none is near.
 std::string nearest_option(const std::string& word, const std::vector<std::string>& names) {
-  static const std::vector<std::pair<std::string_view, std::string>> kRenamedOptions = {
+  static const std::vector<std::pair<std::string_view, std::string>> kOtherNames = {
       {"repeat", "reproduce"},
       {"errors", "hardest"},
       {"errors-limit", "hardest-limit"},
@@ -72,10 +72,30 @@ std::string nearest_option(const std::string& word, const std::vector<std::strin
       {"vocabulary", "allowed-words"},
       {"first-token", "forced-bos-token"},
       {"batch", "batch-size"},
+      {"max-tokens", "max-new"},
+      {"max-length", "max-new"},
+      {"max-len-b", "max-new"},
+      {"n-predict", "max-new"},
+      {"beam", "beams"},
+      {"beam-size", "beams"},
+      {"lenpen", "length-penalty"},
+      {"dtype", "precision"},
+      {"fp16", "precision"},
+      {"bf16", "precision"},
+      {"quantize", "int8"},
+      {"load-in-8bit", "int8"},
+      {"num-threads", "threads"},
+      {"cpu-threads", "threads"},
+      {"gpu", "device"},
+      {"cuda", "device"},
+      {"input-file", "input"},
+      {"output-file", "output"},
+      {"output-dir", "output"},
+      {"resume-from-checkpoint", "resume"},
   };
-  for (const auto& [before, now] : kRenamedOptions) {
-    if (before == word && std::find(names.begin(), names.end(), now) != names.end()) {
-      return now;
+  for (const auto& [other, name] : kOtherNames) {
+    if (fold_name(other) == fold_name(word) && std::ranges::find(names, name) != names.end()) {
+      return name;
     }
   }
   return did_you_mean(word, names);

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/string_util.h"
 #include "data/batch.h"
 
 namespace weft::data {
@@ -30,18 +29,8 @@ class Dataset {
   /// Hash of content and settings; a resumed run rejects data with another fingerprint.
   virtual uint64_t fingerprint() const = 0;
   /// What was dropped, truncated or repaired, one message each, for the log: `12 texts longer than
-  /// 128 tokens were cut`.
+  /// 128 tokens were truncated`.
   virtual std::vector<std::string> remarks() const { return {}; }
 };
-
-/// Adds `NAME: COUNT what` to the remarks, unless the count is 0.
-inline void add_remark(std::vector<std::string>& remarks,
-                       const std::string& name,
-                       int64_t count,
-                       const std::string& what) {
-  if (count > 0) {
-    remarks.push_back(str_cat(name, ": ", with_commas(count), " ", what));
-  }
-}
 
 }  // namespace weft::data

@@ -31,7 +31,7 @@ class ObjectReader : public JsonSaxReader {
  private:
   void on_open(bool is_object) override {
     if (depth() == 0 && !is_object) {
-      fail("a list, expected one JSON object on each line");
+      fail("a list, expected one JSON object on each line; `jq -c .[] FILE` writes them");
     }
     if (depth() == 0 || is_in_list()) {
       if (is_in_list() && field_ != nullptr) {

@@ -36,7 +36,7 @@ Json item_json(const objectives::ExampleResult& result, const data::Dataset& dat
     }
   }
   if (const auto* tagged = dynamic_cast<const data::TaggedDataset*>(&dataset)) {
-    line[std::string(tagged->units())] = tagged->words(0, result.item);
+    line[str_cat(tagged->unit(), "s")] = tagged->words(0, result.item);
   }
   line.update(result.fields);
   line["loss"] = result.loss;

@@ -154,8 +154,7 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
           (work / "run") + "}\n");
   const auto trained = test::weft({"train", work / "config.yaml"});
   ASSERT_EQ(trained.status, 0) << trained.err;
-  EXPECT_NE(trained.err.find("train.csv: 2 rows have an empty text and were kept"),
-            std::string::npos)
+  EXPECT_NE(trained.err.find("train.csv: 2 rows with an empty text were kept"), std::string::npos)
       << trained.err;
   const auto done = test::weft({"predict", work / "run"},
                                "{\"text\": \"\", \"text_pair\": \"\"}\n"

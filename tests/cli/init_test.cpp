@@ -32,13 +32,13 @@ class InitTest : public ::testing::Test {
     return train::read_run_config(config::Document::load(path, {}));
   }
 
-  std::string reviews() {
+  std::string reviews(const std::string& more = "") {
     std::string rows = "Review;Stars;Sentiment\n";
     for (int i = 0; i < 40; ++i) {
       rows += "\"good; indeed " + std::to_string(i) + "\";5;positive\n";
       rows += "a bad one " + std::to_string(i) + ";1;negative\n";
     }
-    return folder_.write("reviews.csv", rows);
+    return folder_.write("reviews.csv", rows + more);
   }
 
   test::Folder folder_;
@@ -54,6 +54,15 @@ TEST_F(InitTest, ClassifiesATable) {
   EXPECT_NE(text.find("run: {directory: runs/x}"), std::string::npos);
   const auto config = read({"classify", reviews()});
   EXPECT_EQ(config.run.directory, "runs/reviews");
+}
+
+TEST_F(InitTest, RowsWithoutALabelAreDropped) {
+  const auto config = read({"classify", reviews("Nothing to say;5;\nNor here;1; \n")});
+  EXPECT_EQ(config.data.unlabelled, data::Unlabelled::kDrop);
+  EXPECT_EQ(read({"classify", reviews()}).data.unlabelled, data::Unlabelled::kRefuse);
+  EXPECT_NE(init({"classify", reviews("Nothing to say;5;\n")})
+                .find("\n  unlabelled: drop   # 1 row without a label\n"),
+            std::string::npos);
 }
 
 TEST_F(InitTest, ColumnsWithoutAHeaderAreNumbers) {
@@ -83,7 +92,8 @@ TEST_F(InitTest, EveryTaskWritesAConfigThatTrains) {
             "sentence2");
   EXPECT_NE(init({"tag", folder_.write("t.conll", tags)}).find("# Tags: B-PER (20), O (20)"),
             std::string::npos);
-  read({"tag", folder_.path("t.conll")});
+  const auto tagger = read({"tag", folder_.path("t.conll")});
+  EXPECT_EQ(tagger.train.batch_sequences, 32) << "one step an epoch would not learn small data";
   const auto documents = folder_.write(
       "d.jsonl", "{\"sentences\": [\"a b\", \"c\"], \"labels\": [\"drop\", \"keep\"]}\n");
   EXPECT_NE(init({"tag", documents}).find(": 1 document, 2 sentences\n"), std::string::npos);
@@ -104,7 +114,7 @@ TEST_F(InitTest, ClassifiesTextsAndImagesByDirectory) {
   std::filesystem::create_directories(folder_.path("shapes/dot"));
   folder_.write("shapes/dot/1.pgm", "P5\n10 9\n255\n" + std::string(90, '\x7F'));
   const auto text = init({"classify", folder_.path("shapes")});
-  EXPECT_NE(text.find("1 images, the first of 9 x 10 pixels"), std::string::npos);
+  EXPECT_NE(text.find("1 image, the first of 9 x 10 pixels"), std::string::npos);
   EXPECT_NE(text.find("image_size: 10, patch_size: 2, num_channels: 1}"), std::string::npos);
 }
 

@@ -123,8 +123,8 @@ TEST(SentenceTagRun, SentencesBeyondTheLimitHaveNoTag) {
   EXPECT_TRUE(line["tags"][3].is_string());
   EXPECT_TRUE(line["tags"][4].is_null());
   EXPECT_TRUE(line["scores"][4].is_null());
-  EXPECT_NE(done.err.find("1 documents longer than the model's maximum of 4 sentences of 12 tokens "
-                          "were truncated"),
+  EXPECT_NE(done.err.find("1 document longer than the model's maximum of 4 sentences of 12 tokens "
+                          "was truncated"),
             std::string::npos)
       << done.err;
   test::write(
@@ -135,7 +135,7 @@ TEST(SentenceTagRun, SentencesBeyondTheLimitHaveNoTag) {
       {"evaluate", sentence_tagger().model(), "--data", sentence_tagger().path("long.jsonl")});
   ASSERT_EQ(evaluated.status, 0) << evaluated.err;
   EXPECT_EQ(OrderedJson::parse(evaluated.out)["per_class"]["key"]["support"], 0);
-  EXPECT_NE(evaluated.err.find("were truncated, 1 sentences were dropped"), std::string::npos)
+  EXPECT_NE(evaluated.err.find("was truncated, 1 sentence was dropped"), std::string::npos)
       << evaluated.err;
 }
 

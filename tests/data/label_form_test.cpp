@@ -61,7 +61,7 @@ TEST_F(LabelFormTest, ListsOfJsonNameSeveralClasses) {
   EXPECT_EQ(dataset->class_counts(), (std::vector<int64_t>{1, 1, 2}));
   EXPECT_EQ(dataset->rows(), 4);
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 1 rows have no class"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.jsonl: 1 row without a class was kept"));
 }
 
 TEST_F(LabelFormTest, NumbersOfAListAreNames) {
@@ -119,7 +119,7 @@ TEST_F(LabelFormTest, RowsWithoutALabelAreRefusedOrSkippedAndCounted) {
   ASSERT_EQ(dataset->size(0), 2);
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows without a label were dropped"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 row without a label was dropped"));
 }
 
 TEST_F(LabelFormTest, AClassThatTrainingDidNotHaveIsNamed) {

@@ -73,6 +73,18 @@ void Draft::write_data(const Item& item, const std::string& split) {
   write(str_cat("  evaluate: [", flow_map(evaluate), "]\n"));
 }
 
+void Draft::write_encoder_training() {
+  if (is_from_scratch()) {
+    write(
+        "train:\n"
+        "  duration: 20 epochs\n"
+        "  batch_sequences: 32\n"
+        "  optimizer: {lr: 5e-4}\n"
+        "  schedule: {type: linear, warmup: 10%}\n"
+        "  evaluate_every: 1 epochs\n");
+  }
+}
+
 std::string Draft::text(const std::string& task) const {
   std::string head =
       str_cat("# Written by `weft init ", task, "`; `weft config explain` lists all keys.\n");

@@ -32,6 +32,8 @@ class Draft {
   /// Data of one item, whose first values are its paths. Without data to evaluate on, `split` is
   /// written.
   void write_data(const Item& item, const std::string& split);
+  /// `train:` of a small encoder, if it is trained from scratch on labelled data.
+  void write_encoder_training();
   void write(const std::string& lines) { keys_ += lines; }
   bool is_from_scratch() const { return request_.from.empty(); }
 

@@ -66,8 +66,14 @@ void init_labelled(const InitRequest& request,
                               : "model: {preset: bert-mini}   # trained from scratch; --from MODEL "
                                 "fine-tunes a pretrained encoder\n");
   draft.write_data(item, std::string(kSplit));
+  if (const auto unlabelled = table.rows - columns.label->filled; unlabelled > 0) {
+    draft.write(
+        str_cat("  unlabelled: drop   # ", counted(unlabelled, "row"), " without a label\n"));
+  }
   draft.write(has_classes ? "objective: {type: classify}\n" : "objective: {type: regress}\n");
-  if (is_linear && draft.is_from_scratch()) {
+  if (!is_linear) {
+    draft.write_encoder_training();
+  } else if (draft.is_from_scratch()) {
     draft.write(std::string(kLinearTraining));
   }
 }
@@ -113,7 +119,7 @@ void init_images(const InitRequest& request, std::optional<int64_t> white, Draft
   for (const auto& label : images->labels()) {
     ++classes.values[label];
   }
-  draft.add_fact(str_cat(path, ": ", with_commas(images->size()), " images, the first of ",
+  draft.add_fact(str_cat(path, ": ", counted(images->size(), "image"), ", the first of ",
                          first.height, " x ", first.width, " pixels"));
   draft.add_fact("Classes: " + describe_classes(classes));
   const auto longest = std::max(first.height, first.width);

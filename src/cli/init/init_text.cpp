@@ -63,6 +63,7 @@ void init_tag(const InitRequest& request, Draft& draft) {
                    "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during "
                    "training, and for the final test\n");
   draft.write("objective: {type: tag}\n");
+  draft.write_encoder_training();
 }
 
 void init_seq2seq(const InitRequest& request, Draft& draft) {

@@ -83,8 +83,8 @@ class Embedder {
       return;
     }
     if (truncated > 0) {
-      log::warning(str_cat("[embed] ", with_commas(truncated), " of ", texts,
-                           " texts were truncated to ",
+      log::warning(str_cat("[embed] ", with_commas(truncated), " of ", texts, " texts ",
+                           was_or_were(truncated), " truncated to ",
                            std::min(sentence_.options.length.value_or(model_->options().length),
                                     model_->options().length),
                            " tokens"));

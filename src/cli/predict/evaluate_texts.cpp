@@ -103,10 +103,10 @@ std::vector<std::string> written(const Arguments& arguments,
         });
   }
   if (cut > 0) {
-    log::warning(
-        str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
-                " texts (or their sources) were truncated at the model's maximum length of ",
-                models::text_length(done.model->options()), " tokens"));
+    log::warning(str_cat("[evaluate] ", with_commas(cut), " of ", with_commas(sources.size()),
+                         " texts (or their sources) ", was_or_were(cut),
+                         " truncated at the model's maximum length of ",
+                         models::text_length(done.model->options()), " tokens"));
   }
   return texts;
 }

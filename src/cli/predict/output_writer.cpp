@@ -161,9 +161,8 @@ void AnswerWriter::write_cells(const Json& line) {
 void AnswerWriter::commit() {
   writer_.commit();
   if (omitted_ > 0) {
-    log::warning(str_cat("[predict] ", with_commas(omitted_),
-                         " fields were left out, since the first row does not have them; a .jsonl "
-                         "file has all"));
+    log::warning(str_cat("[predict] ", counted(omitted_, "field"), " ", was_or_were(omitted_),
+                         " left out, missing in the first row; a .jsonl file has all"));
   }
 }
 

@@ -87,8 +87,8 @@ class TextPredictor : public RowPredictor {
       return;
     }
     if (truncated > 0) {
-      log::warning(str_cat("[predict] ", with_commas(truncated),
-                           " texts were truncated to the model's maximum of ",
+      log::warning(str_cat("[predict] ", counted(truncated, "text"), " ", was_or_were(truncated),
+                           " truncated to the model's maximum of ",
                            models::text_length(model_.options()), " tokens"));
     }
     if (without_mask > 0) {

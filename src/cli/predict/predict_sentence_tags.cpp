@@ -84,10 +84,10 @@ class SentenceTagPredictor : public RowPredictor {
     const auto truncated = group.sum_count(truncated_);
     if (group.is_main() && truncated > 0) {
       const auto& limits = *model_.options().document;
-      log::warning(str_cat("[predict] ", with_commas(truncated),
-                           " documents longer than the model's maximum of ", limits.sentences,
-                           " sentences of ", limits.sentence_length,
-                           " tokens were truncated; sentences left out have no tag"));
+      log::warning(str_cat("[predict] ", counted(truncated, "document"),
+                           " longer than the model's maximum of ", limits.sentences,
+                           " sentences of ", limits.sentence_length, " tokens ",
+                           was_or_were(truncated), " truncated; sentences left out have no tag"));
     }
   }
 

@@ -100,9 +100,9 @@ class TagPredictor : public RowPredictor {
   void report(train::ProcessGroup& group) override {
     const auto split = group.sum_count(split_);
     if (group.is_main() && split > 0) {
-      log::warning(str_cat("[predict] ", with_commas(split),
-                           " sentences longer than the model's maximum of ",
-                           model_.options().length, " tokens were split"));
+      log::warning(str_cat("[predict] ", counted(split, "sentence"),
+                           " longer than the model's maximum of ", model_.options().length,
+                           " tokens ", was_or_were(split), " split"));
     }
   }
 

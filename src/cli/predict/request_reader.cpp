@@ -319,8 +319,8 @@ void RequestCounts::sum(train::ProcessGroup& group) {
 
 void RequestCounts::report_blank(std::string_view command, int64_t lines) {
   if (lines > 0) {
-    log::warning(
-        str_cat("[", command, "] ", with_commas(lines), " blank input lines were skipped"));
+    log::warning(str_cat("[", command, "] ", counted(lines, "blank input line"), " ",
+                         was_or_were(lines), " skipped"));
   }
 }
 

@@ -99,8 +99,8 @@ class Scorer {
 
   void report() const {
     if (truncated_ > 0) {
-      log::warning(str_cat("[score] ", with_commas(truncated_),
-                           " contexts were truncated on the left to the model's maximum length"));
+      log::warning(str_cat("[score] ", counted(truncated_, "context"), " ", was_or_were(truncated_),
+                           " truncated on the left to the model's maximum length"));
     }
   }
 

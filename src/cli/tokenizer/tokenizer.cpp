@@ -175,11 +175,12 @@ int run_training(const std::vector<std::string>& raw) {
                     with_commas(report.sampled), " of ", with_commas(report.lines), " lines, ",
                     format_bytes(static_cast<double>(report.bytes))));
   if (report.skipped_long > 0) {
-    log::warning(str_cat("[tokenizer] ", report.skipped_long, " lines were too long and skipped"));
+    log::warning(str_cat("[tokenizer] ", counted(report.skipped_long, "line"), " ",
+                         was_or_were(report.skipped_long), " too long and skipped"));
   }
   if (report.pruned_words > 0) {
-    log::warning(str_cat("[tokenizer] ", report.pruned_words,
-                         " rare words were ignored because there were too many"));
+    log::warning(str_cat("[tokenizer] ", counted(report.pruned_words, "rare word"), " ",
+                         was_or_were(report.pruned_words), " ignored because there were too many"));
   }
   for (const auto& warning : report.warnings) {
     log::warning("[tokenizer] " + warning);

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "base/string_util.h"
 #include "data/error.h"
+#include "data/remark.h"
 
 namespace weft::data {
 
@@ -151,9 +152,11 @@ std::vector<std::string> CausalDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const Part& part : parts_) {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    const std::string longer = str_cat("documents longer than ", length_, " tokens were ");
-    add_remark(remarks, part.source.name, part.truncated, longer + "truncated");
-    add_remark(remarks, part.source.name, part.dropped, longer + "dropped");
+    const std::string longer = str_cat("longer than ", length_, " tokens");
+    add_remark(remarks, part.source.name,
+               {.count = part.truncated, .noun = "document", .which = longer, .done = "truncated"});
+    add_remark(remarks, part.source.name,
+               {.count = part.dropped, .noun = "document", .which = longer, .done = "dropped"});
   }
   return remarks;
 }

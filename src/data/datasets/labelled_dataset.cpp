@@ -13,6 +13,7 @@
 #include "data/error.h"
 #include "data/labels.h"
 #include "data/mixture.h"
+#include "data/remark.h"
 #include "data/rows/labelled_part.h"
 #include "data/rows/labelled_rows.h"
 #include "data/text/languages.h"
@@ -255,17 +256,22 @@ std::vector<std::string> TableDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const LabelledPart& part : parts_) {
     remarks.insert(remarks.end(), part.rows.remarks.begin(), part.rows.remarks.end());
-    add_remark(remarks, part.name, part.rows.blank_lines, "blank lines were ignored");
-    add_remark(remarks, part.name, part.rows.repaired,
-               "rows are not valid UTF-8, invalid bytes were replaced by U+FFFD");
-    add_remark(remarks, part.name, part.empty, "rows have an empty text and were kept");
-    add_remark(remarks, part.name, part.unlabelled,
-               settings_.label_format.is_multi_label ? "rows have no class"
-                                                     : "rows without a label were dropped");
-    add_remark(remarks, part.name, part.truncated,
-               str_cat("texts longer than ", shown_limit(), " were truncated"));
-    add_remark(remarks, part.name, part.dropped,
-               str_cat("texts longer than ", shown_limit(), " were dropped"));
+    const std::string longer = str_cat("longer than ", shown_limit());
+    const bool keeps_unlabelled = settings_.label_format.is_multi_label;
+    add_remark(remarks, part.name,
+               {.count = part.rows.blank_lines, .noun = "blank line", .done = "ignored"});
+    add_remark(remarks, part.name, repaired_remark(part.rows.repaired, "row"));
+    add_remark(remarks, part.name,
+               {.count = part.empty, .noun = "row", .which = "with an empty text", .done = "kept"});
+    add_remark(remarks, part.name,
+               {.count = part.unlabelled,
+                .noun = "row",
+                .which = keeps_unlabelled ? "without a class" : "without a label",
+                .done = keeps_unlabelled ? "kept" : "dropped"});
+    add_remark(remarks, part.name,
+               {.count = part.truncated, .noun = "text", .which = longer, .done = "truncated"});
+    add_remark(remarks, part.name,
+               {.count = part.dropped, .noun = "text", .which = longer, .done = "dropped"});
   }
   return remarks;
 }

@@ -11,6 +11,7 @@
 #include "data/datasets/masking.h"
 #include "data/datasets/packing.h"
 #include "data/error.h"
+#include "data/remark.h"
 #include "data/text/languages.h"
 
 namespace weft::data {
@@ -262,18 +263,25 @@ std::string MaskedSentenceDataset::location(int64_t epoch, int64_t item) const {
 
 std::vector<std::string> MaskedSentenceDataset::remarks() const {
   std::vector<std::string> remarks;
-  const auto longer = str_cat("documents of more than ", limits_.sentences, " sentences or ",
-                              limits_.length, " tokens were ");
+  const auto longer =
+      str_cat("of more than ", limits_.sentences, " sentences or ", limits_.length, " tokens");
   for (const auto& part : parts_) {
     const auto& name = part.source.name;
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    add_remark(remarks, name, part.single,
-               "documents with a single sentence were skipped because nothing would be left to "
-               "predict it from");
-    add_remark(remarks, name, part.alone,
-               "sentences were skipped that the limits leave alone at the end of a document");
-    add_remark(remarks, name, part.truncated, longer + "truncated");
-    add_remark(remarks, name, part.dropped, longer + "dropped");
+    add_remark(remarks, name,
+               {.count = part.single,
+                .noun = "document",
+                .which = "with a single sentence",
+                .done = "skipped: nothing would be left to predict it from"});
+    add_remark(remarks, name,
+               {.count = part.alone,
+                .noun = "sentence",
+                .which = "that the limits leave alone at the end of a document",
+                .done = "skipped"});
+    add_remark(remarks, name,
+               {.count = part.truncated, .noun = "document", .which = longer, .done = "truncated"});
+    add_remark(remarks, name,
+               {.count = part.dropped, .noun = "document", .which = longer, .done = "dropped"});
   }
   return remarks;
 }

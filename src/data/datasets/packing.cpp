@@ -4,6 +4,7 @@
 
 #include "base/string_util.h"
 #include "base/threads.h"
+#include "data/remark.h"
 
 namespace weft::data {
 namespace {
@@ -196,13 +197,15 @@ std::string PackedText::location(int64_t epoch, int64_t item) const {
 }
 
 std::vector<std::string> PackedText::remarks(int64_t longest) const {
-  const std::string what = str_cat(pack_ == Pack::kDocument ? "documents" : "sentences",
-                                   " longer than ", longest, " tokens were ");
+  const std::string_view noun = pack_ == Pack::kDocument ? "document" : "sentence";
+  const std::string longer = str_cat("longer than ", longest, " tokens");
   std::vector<std::string> remarks;
   for (const auto& [source, packed] : parts_) {
     remarks.insert(remarks.end(), source.remarks.begin(), source.remarks.end());
-    add_remark(remarks, source.name, packed.truncated, what + "truncated");
-    add_remark(remarks, source.name, packed.dropped, what + "dropped");
+    add_remark(remarks, source.name,
+               {.count = packed.truncated, .noun = noun, .which = longer, .done = "truncated"});
+    add_remark(remarks, source.name,
+               {.count = packed.dropped, .noun = noun, .which = longer, .done = "dropped"});
   }
   return remarks;
 }

@@ -6,6 +6,7 @@
 #include "base/string_util.h"
 #include "data/datasets/packing.h"
 #include "data/error.h"
+#include "data/remark.h"
 
 namespace weft::data {
 namespace {
@@ -206,11 +207,17 @@ std::vector<std::string> PairDataset::remarks() const {
     const std::string& name = part.source.name;
     const Chunks& result = part.document_chunks;
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
-    const std::string longer = str_cat("documents longer than ", settings_.length, " tokens were ");
-    add_remark(remarks, name, result.single_sentence,
-               "documents with a single sentence were skipped because they give no pairs");
-    add_remark(remarks, name, result.truncated, longer + "truncated");
-    add_remark(remarks, name, result.dropped, longer + "dropped");
+    const std::string longer = str_cat("longer than ", settings_.length, " tokens");
+    add_remark(remarks, name,
+               {.count = result.single_sentence,
+                .noun = "document",
+                .which = "with a single sentence",
+                .done = "skipped: a pair needs two"});
+    add_remark(
+        remarks, name,
+        {.count = result.truncated, .noun = "document", .which = longer, .done = "truncated"});
+    add_remark(remarks, name,
+               {.count = result.dropped, .noun = "document", .which = longer, .done = "dropped"});
   }
   return remarks;
 }

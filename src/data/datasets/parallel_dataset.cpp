@@ -14,6 +14,7 @@
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/mixture.h"
+#include "data/remark.h"
 #include "data/rows/parallel_text.h"
 
 namespace weft::data {
@@ -110,11 +111,13 @@ class ParallelDataset : public Dataset {
     std::vector<std::string> remarks;
     for (const Part& part : parts_) {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
-      add_remark(remarks, part.name, part.empty, "pairs with an empty side were skipped");
-      add_remark(remarks, part.name, part.truncated,
-                 str_cat(too_long(), settings_.length, " tokens were truncated"));
-      add_remark(remarks, part.name, part.dropped,
-                 str_cat(too_long(), settings_.length, " tokens were dropped"));
+      const std::string longer = str_cat(settings_.is_joined ? "" : "with a text ", "longer than ",
+                                         settings_.length, " tokens");
+      add_remark(remarks, part.name, empty_side_remark(part.empty));
+      add_remark(remarks, part.name,
+                 {.count = part.truncated, .noun = "pair", .which = longer, .done = "truncated"});
+      add_remark(remarks, part.name,
+                 {.count = part.dropped, .noun = "pair", .which = longer, .done = "dropped"});
     }
     return remarks;
   }
@@ -166,10 +169,6 @@ class ParallelDataset : public Dataset {
   /// Maximum tokens of both texts of a joined pair, whose last token is not an input.
   int64_t max_joined_tokens(const Part& part) const {
     return settings_.length + 1 - part.source.size() - part.target.size();
-  }
-
-  std::string_view too_long() const {
-    return settings_.is_joined ? "pairs longer than " : "pairs with a text longer than ";
   }
 
   bool fits(const Part& part, int64_t source, int64_t target) const {

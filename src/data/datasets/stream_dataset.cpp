@@ -4,6 +4,7 @@
 #include "base/string_util.h"
 #include "data/datasets/causal_dataset.h"
 #include "data/error.h"
+#include "data/remark.h"
 
 namespace weft::data {
 
@@ -41,8 +42,11 @@ class StreamDataset : public Dataset {
   }
   std::vector<std::string> remarks() const override {
     auto remarks = base_->remarks();
-    add_remark(remarks, str_cat(streams_, " streams"), base_->size(0) % streams_,
-               "sequences at the end of the text were dropped, so that all are of the same length");
+    add_remark(remarks, str_cat(streams_, " streams"),
+               {.count = base_->size(0) % streams_,
+                .noun = "sequence",
+                .which = "at the end of the text",
+                .done = "dropped, so that all are of the same length"});
     return remarks;
   }
 

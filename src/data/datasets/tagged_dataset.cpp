@@ -12,6 +12,7 @@
 #include "data/error.h"
 #include "data/labels.h"
 #include "data/mixture.h"
+#include "data/remark.h"
 #include "data/rows/tagged_part.h"
 #include "data/text/languages.h"
 
@@ -125,13 +126,14 @@ class SentenceDataset : public TaggedDataset {
     return found;
   }
 
-  std::string_view units() const override { return is_of_documents() ? "sentences" : "words"; }
+  std::string_view unit() const override { return is_of_documents() ? "sentence" : "word"; }
   const std::vector<std::string>& labels() const override { return labels_->names(); }
   uint64_t fingerprint() const override { return fingerprint_; }
   std::vector<std::string> remarks() const override;
 
  private:
   bool is_of_documents() const { return settings_.sentences.has_value(); }
+  std::string_view sequence_noun() const { return is_of_documents() ? "document" : "sentence"; }
   /// Special tokens that `example` adds to those of a part.
   int64_t num_added_tokens() const {
     return is_of_documents() ? 0 : template_.num_special_tokens();
@@ -238,28 +240,41 @@ void SentenceDataset::add_truncation_remarks(const TaggedPart& part,
                                              std::vector<std::string>& remarks) const {
   const auto& limits = settings_.sentences;
   const std::string longer =
-      limits ? str_cat("documents longer than ", limits->sentences, " sentences of ",
-                       limits->sentence_length, " tokens, ", limits->length, " in all, ")
-             : str_cat("sentences longer than ", settings_.length, " tokens ");
-  add_remark(remarks, part.name, part.truncated,
-             str_cat(longer, "were truncated, ", with_commas(part.truncated_words), " ", units(),
-                     " were dropped"));
-  add_remark(remarks, part.name, part.split, longer + "were split into several sequences");
-  add_remark(remarks, part.name, part.dropped, longer + "were dropped");
+      limits ? str_cat("longer than ", limits->sentences, " sentences of ", limits->sentence_length,
+                       " tokens, ", limits->length, " in all,")
+             : str_cat("longer than ", settings_.length, " tokens");
+  add_remark(remarks, part.name,
+             {.count = part.truncated,
+              .noun = sequence_noun(),
+              .which = longer,
+              .done = str_cat("truncated, ", counted(part.truncated_words, unit()), " ",
+                              was_or_were(part.truncated_words), " dropped")});
+  add_remark(remarks, part.name,
+             {.count = part.split,
+              .noun = sequence_noun(),
+              .which = longer,
+              .done = "split into several sequences"});
+  add_remark(remarks, part.name,
+             {.count = part.dropped, .noun = sequence_noun(), .which = longer, .done = "dropped"});
 }
 
 std::vector<std::string> SentenceDataset::remarks() const {
   std::vector<std::string> remarks;
   for (const TaggedPart& part : parts_) {
     add_truncation_remarks(part, remarks);
-    add_remark(remarks, part.name, part.rows.blank_lines(), "blank lines were ignored");
-    add_remark(remarks, part.name, part.rows.empty() + part.empty,
-               str_cat(is_of_documents() ? "documents" : "sentences", " without ", units(),
-                       " were skipped"));
-    add_remark(remarks, part.name, part.rows.repaired(),
-               str_cat(units(), " are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
-    add_remark(remarks, part.name, part.words_without_pieces,
-               "words have no tokens after normalization");
+    add_remark(remarks, part.name,
+               {.count = part.rows.blank_lines(), .noun = "blank line", .done = "ignored"});
+    add_remark(remarks, part.name,
+               {.count = part.rows.empty() + part.empty,
+                .noun = sequence_noun(),
+                .which = str_cat("without ", unit(), "s"),
+                .done = "skipped"});
+    add_remark(remarks, part.name, repaired_remark(part.rows.repaired(), unit()));
+    add_remark(remarks, part.name,
+               {.count = part.words_without_pieces,
+                .noun = "word",
+                .which = "without tokens after normalization",
+                .done = "left out"});
   }
   return remarks;
 }

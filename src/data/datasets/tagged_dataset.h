@@ -37,8 +37,8 @@ class TaggedDataset : public Dataset {
   virtual const std::vector<std::string>& labels() const = 0;
   /// Number of words per tag, without the weights of the data items.
   virtual std::vector<int64_t> class_counts() const = 0;
-  /// What has a tag: `words` or `sentences`.
-  virtual std::string_view units() const = 0;
+  /// What has a tag: `word` or `sentence`.
+  virtual std::string_view unit() const = 0;
   /// Words of an item that have a tag in this epoch: without those that were truncated or that the
   /// tokenizer maps to no piece. Or sentences of a document.
   virtual std::vector<std::string> words(int64_t epoch, int64_t item) const = 0;

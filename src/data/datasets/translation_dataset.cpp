@@ -11,6 +11,7 @@
 #include "data/datasets/sequence_template.h"
 #include "data/error.h"
 #include "data/mixture.h"
+#include "data/remark.h"
 #include "data/rows/parallel_text.h"
 #include "data/text/languages.h"
 
@@ -129,11 +130,12 @@ class TranslationDataset : public Dataset {
     std::vector<std::string> remarks;
     for (const Part& part : parts_) {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
-      add_remark(remarks, part.name, part.empty, "pairs with an empty side were skipped");
-      add_remark(remarks, part.name, part.truncated,
-                 str_cat("pairs longer than ", settings_.length, " tokens were truncated"));
-      add_remark(remarks, part.name, part.dropped,
-                 str_cat("pairs longer than ", settings_.length, " tokens were dropped"));
+      const std::string longer = str_cat("longer than ", settings_.length, " tokens");
+      add_remark(remarks, part.name, empty_side_remark(part.empty));
+      add_remark(remarks, part.name,
+                 {.count = part.truncated, .noun = "pair", .which = longer, .done = "truncated"});
+      add_remark(remarks, part.name,
+                 {.count = part.dropped, .noun = "pair", .which = longer, .done = "dropped"});
     }
     return remarks;
   }

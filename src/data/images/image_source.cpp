@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include "base/string_util.h"
 #include "data/error.h"
 #include "data/labels.h"
+#include "data/remark.h"
 #include "formats/byte_source.h"
 #include "formats/image_array.h"
 #include "formats/line_reader.h"
@@ -139,12 +141,6 @@ class ImageFiles : public ImageSource {
   uint64_t fingerprint() const override { return hash_; }
   uint64_t image_digest(int64_t index) const override { return digest_file(path(index)); }
 
-  std::vector<std::string> remarks() const override {
-    return skipped_ == 0 ? std::vector<std::string>()
-                         : std::vector{str_cat(name_, ": ", with_commas(skipped_),
-                                               " files that are not images were skipped")};
-  }
-
  protected:
   void add(const std::string& path, const std::string& label) {
     std::error_code failed;
@@ -158,7 +154,6 @@ class ImageFiles : public ImageSource {
   }
 
   std::string name_;
-  int64_t skipped_ = 0;
 
  private:
   const std::string& path(int64_t index) const { return paths_[static_cast<std::size_t>(index)]; }
@@ -189,11 +184,26 @@ class FolderImages : public ImageFiles {
     if (size() == 0) {
       throw Error(str_cat(
           item.path,
-          ": no images found, must have one folder per class with PNG, JPEG, PPM or PGM files"));
+          ": no images found, must have one folder per class with PNG, JPEG, PPM or PGM files",
+          skipped_.empty() ? "" : str_cat("; found ", list_skipped())));
     }
     if (!needs_labels) {
       labels_.clear();
     }
+  }
+
+  std::vector<std::string> remarks() const override {
+    int64_t count = 0;
+    for (const auto& [extension, files] : skipped_) {
+      count += files;
+    }
+    std::vector<std::string> remarks;
+    add_remark(remarks, name_,
+               {.count = count,
+                .noun = "file",
+                .which = "without the name of a PNG, JPEG, PPM or PGM image",
+                .done = "skipped: " + list_skipped()});
+    return remarks;
   }
 
  private:
@@ -203,8 +213,18 @@ class FolderImages : public ImageFiles {
     if (formats::is_image_name(path)) {
       add(path, label);
     } else {
-      ++skipped_;
+      ++skipped_[fs::path(path).extension().string()];
     }
+  }
+
+  /// `22 .gif, 1 without extension`
+  std::string list_skipped() const {
+    std::vector<std::string> kinds;
+    for (const auto& [extension, files] : skipped_) {
+      kinds.push_back(
+          str_cat(with_commas(files), " ", extension.empty() ? "without extension" : extension));
+    }
+    return abbreviated(kinds);
   }
 
   void visit(const std::string& folder, const std::string& label, int depth) {
@@ -217,6 +237,8 @@ class FolderImages : public ImageFiles {
       }
     }
   }
+
+  std::map<std::string, int64_t> skipped_;  // files by extension
 };
 
 /// Rows of a table with an image path, relative to the table's folder or the working directory.

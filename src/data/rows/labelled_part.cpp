@@ -18,7 +18,10 @@ double number_at(std::string_view field, const std::string& location) {
   if (const auto value = parse_number(field)) {
     return *value;
   }
-  throw Error(str_cat(location, ": '", field.substr(0, 100), "' is not a finite number"));
+  throw Error(str_cat(location, ": '", field.substr(0, 100), "' is not a finite number",
+                      field.find(',') == std::string_view::npos
+                          ? ""
+                          : "; numbers have a decimal point and no commas"));
 }
 
 void add_values(LabelledPart& part, int64_t row, int64_t width) {

@@ -10,6 +10,7 @@
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "base/utf8.h"
+#include "data/remark.h"
 #include "data/rows/labelled_rows.h"
 #include "data/rows/parallel_reader.h"
 #include "data/store/store_cache.h"
@@ -165,11 +166,7 @@ std::shared_ptr<const ParallelText> open_parallel_text(const DataItem& item,
     writer.finish(0);
   };
   const auto found = cached_store(options, width, key, build, remarks);
-  if (found.footer.repaired > 0) {
-    remarks.push_back(str_cat(item.path, ": ", with_commas(found.footer.repaired),
-                              found.footer.repaired == 1 ? " text that is" : " texts that are",
-                              " not valid UTF-8, invalid bytes were replaced by U+FFFD"));
-  }
+  add_remark(remarks, item.path, repaired_remark(found.footer.repaired, "text"));
   for (const auto& file : item.files) {
     if (item.target_files.empty()) {
       add_table_remarks(file, {source_column(item), target_column(item)}, item.table, remarks);

@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "data/error.h"
+#include "data/remark.h"
 #include "data/store/store_cache.h"
 #include "data/store/store_parts.h"
 #include "data/store/tokenize.h"
@@ -91,16 +92,11 @@ void build(const std::string& path,
 void add_remarks(const std::string& name,
                  const StoreFooter& footer,
                  std::vector<std::string>& remarks) {
-  if (footer.repaired > 0) {
-    remarks.push_back(str_cat(name, ": ", with_commas(footer.repaired),
-                              footer.repaired == 1 ? " line that is" : " lines that are",
-                              " not valid UTF-8, invalid bytes were replaced by U+FFFD"));
-  }
+  add_remark(remarks, name, repaired_remark(footer.repaired, "line"));
   if (footer.line_splits > 0) {
     remarks.push_back(str_cat(name, ": lines longer than ",
                               format_bytes(static_cast<double>(TextReader::kMaxLineBytes)),
-                              " were split at ", with_commas(footer.line_splits),
-                              footer.line_splits == 1 ? " place" : " places"));
+                              " were split at ", counted(footer.line_splits, "place")));
   }
 }
 

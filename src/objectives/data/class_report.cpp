@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "base/codepoints.h"
 #include "base/string_util.h"
@@ -55,6 +58,32 @@ void warn_of_similar_names(Datasets& data) {
   }
 }
 
+/// The separator if the name lists at least two other classes.
+std::optional<char> list_separator(const std::string& name, const std::set<std::string>& classes) {
+  for (const char separator : std::string_view("|;,")) {
+    const auto parts = split(name, separator);
+    if (parts.size() > 1 && std::ranges::all_of(parts, [&](const auto& part) {
+          return classes.contains(std::string(trim(part)));
+        })) {
+      return separator;
+    }
+  }
+  return std::nullopt;
+}
+
+void warn_of_lists(Datasets& data) {
+  const std::set<std::string> classes(data.labels.begin(), data.labels.end());
+  for (const auto& name : data.labels) {
+    if (const auto separator = list_separator(name, classes)) {
+      data.warnings.push_back(str_cat("the class ", quoted_text(name),
+                                      " is a list of other classes; if rows have several, use "
+                                      "objective.multi_label: true and data.label_separator: '",
+                                      *separator, "'"));
+      return;
+    }
+  }
+}
+
 void warn_of_imbalance(const ClassKind& kind, Datasets& data) {
   std::vector<std::size_t> classes;
   for (std::size_t i = 0; i < data.class_counts.size(); ++i) {
@@ -102,6 +131,9 @@ void report_classes(const ClassKind& kind, const std::vector<int64_t>& evaluated
   warn_of_missing("train", kind, data.class_counts, data);
   warn_of_missing("evaluate", kind, evaluated, data);
   warn_of_similar_names(data);
+  if (kind.may_be_lists) {
+    warn_of_lists(data);
+  }
   if (kind.may_be_imbalanced) {
     warn_of_imbalance(kind, data);
   }

@@ -135,7 +135,9 @@ Datasets labelled_datasets(const DatasetInputs& inputs, const data::LabelFormat&
   result.labels = settings.labels;
   if (!label_format.is_regression) {
     const bool is_single_label = !label_format.is_multi_label;
-    report_classes({.may_be_imbalanced = is_single_label, .may_be_numbers = is_single_label},
+    report_classes({.may_be_imbalanced = is_single_label,
+                    .may_be_numbers = is_single_label,
+                    .may_be_lists = true},
                    evaluated, result);
   }
   return result;

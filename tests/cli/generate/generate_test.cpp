@@ -179,7 +179,9 @@ TEST_F(Generate, RefusesWhatCannotBe) {
        "--forced-bos-token: '[nothing]' is not a token of the model"},
       {{"--stream", "--n-best", "2"}, "omit --n-best"},
       {{"--input", "x", "--plain"}, "--prompt and --input are mutually exclusive"},
-      {{"--temprature", "1"}, "unknown option '--temprature', did you mean '--temperature'?"}};
+      {{"--temprature", "1"}, "unknown option '--temprature', did you mean '--temperature'?"},
+      {{"--max-tokens", "9"}, "unknown option '--max-tokens', did you mean '--max-new'?"},
+      {{"--beam_size", "4"}, "unknown option '--beam_size', did you mean '--beams'?"}};
   for (auto [options, message] : cases) {
     options.insert(options.end(), {"--prompt", "The"});
     const auto found = error(options);

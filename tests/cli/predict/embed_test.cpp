@@ -45,7 +45,7 @@ TEST(Embed, WritesOneVectorALineInOrder) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     expect_near_json(found[i]["embedding"], wanted[i]);
   }
-  EXPECT_NE(done.err.find("1 of 6 texts were truncated to 12 tokens"), std::string::npos)
+  EXPECT_NE(done.err.find("1 of 6 texts was truncated to 12 tokens"), std::string::npos)
       << done.err;
 }
 

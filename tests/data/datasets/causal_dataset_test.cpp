@@ -65,7 +65,7 @@ TEST(CausalDataset, TruncatedDocumentsKeepTheirFirstTokens) {
       causal_dataset_made({{{5, 6, 7, 8}}, {{9}}}, Pack::kDocument, 3, Truncation::kTruncate);
   EXPECT_EQ(inputs_and_targets(dataset), (std::vector<Ids>{{5, 6}, {6, 7}, {9}, {3}}));
   EXPECT_EQ(dataset.remarks(),
-            std::vector<std::string>{"fake.txt: 1 documents longer than 3 tokens were truncated"});
+            std::vector<std::string>{"fake.txt: 1 document longer than 3 tokens was truncated"});
 }
 
 TEST(CausalDataset, DroppedDocumentsAreCounted) {

@@ -145,8 +145,7 @@ TEST_F(LabelledDatasetTest, TruncatesAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3}));
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_TRUE(
-      dataset->remarks()[0].ends_with("x.tsv: 1 texts longer than 4 tokens were truncated"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 text longer than 4 tokens was truncated"));
   const auto pairs =
       make({item("y.tsv", "label\tsentence1\tsentence2\n0\ta a a\tb b b b\n1\ta\tb b b b b b\n")},
            {.length = 8});
@@ -171,7 +170,7 @@ TEST_F(LabelledDatasetTest, DropsAndReportsIt) {
   EXPECT_EQ(dataset->labels(), (WordList{"0", "1", "2"}));
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"a b"}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.tsv, row 3"));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 texts longer than 4 tokens were dropped"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 text longer than 4 tokens was dropped"));
   EXPECT_THROW(make({item("y.tsv", "label\ttext\n0\ta b c d\n")},
                     {.length = 4, .truncation = Truncation::kDrop}),
                Error);
@@ -182,13 +181,13 @@ TEST_F(LabelledDatasetTest, RepairsWhatIsNotUtf8AndCountsIt) {
   EXPECT_EQ(dataset->labels(), (WordList{"1", "2", "caf\uFFFD"}));
   EXPECT_EQ(dataset->texts(0, 1), (WordList{"a\uFFFD b"}));
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "x.tsv: 2 rows are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
+      "x.tsv: 2 rows with invalid UTF-8 were repaired: U+FFFD replaces the invalid bytes"));
 }
 
 TEST_F(LabelledDatasetTest, KeepsEmptyTextsAndCountsThem) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\t\n1\ta\n")});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 3}));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 rows have an empty text and were kept"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("x.tsv: 1 row with an empty text was kept"));
 }
 
 TEST_F(LabelledDatasetTest, ReadsValuesOfARegression) {
@@ -202,7 +201,9 @@ TEST_F(LabelledDatasetTest, ReadsValuesOfARegression) {
     EXPECT_NE(message([&] {
                 make({item("y.tsv", "label\ttext\n1\ta\n" + bad + "\tb\n")},
                      {.label_format = {.is_regression = true}});
-              }).find("y.tsv, row 2: '" + bad + "' is not a finite number"),
+              })
+                  .find("y.tsv, row 2: '" + bad + "' is not a finite number" +
+                        (bad == "1,5" ? "; numbers have a decimal point and no commas" : "")),
               std::string::npos)
         << bad;
   }

@@ -172,8 +172,8 @@ TEST(MaskedSentenceDataset, ALongerDocumentIsDividedWithoutALoneSentence) {
   const auto dataset = masked({test::source(document_of(3))}, two);
   EXPECT_EQ(run_sizes(dataset), (Sizes{2}));
   EXPECT_EQ(dataset.remarks(),
-            std::vector<std::string>{"fake.txt: 1 sentences were skipped that the limits leave "
-                                     "alone at the end of a document"});
+            std::vector<std::string>{"fake.txt: 1 sentence that the limits leave alone at the "
+                                     "end of a document was skipped"});
 }
 
 TEST(MaskedSentenceDataset, LongDocumentsCanBeTruncatedOrDropped) {
@@ -184,9 +184,9 @@ TEST(MaskedSentenceDataset, LongDocumentsCanBeTruncatedOrDropped) {
   EXPECT_EQ(run_sizes(truncated), (std::vector<std::size_t>{5, 3}));
   EXPECT_EQ(truncated.remarks(),
             (std::vector<std::string>{
-                "fake.txt: 1 documents with a single sentence were skipped because nothing would "
-                "be left to predict it from",
-                "fake.txt: 1 documents of more than 6 sentences or 40 tokens were truncated"}));
+                "fake.txt: 1 document with a single sentence was skipped: nothing would be left to "
+                "predict it from",
+                "fake.txt: 1 document of more than 6 sentences or 40 tokens was truncated"}));
   const auto dropped = masked({test::source(documents)}, {.truncation = Truncation::kDrop});
   EXPECT_EQ(run_sizes(dropped), (std::vector<std::size_t>{3}));
   EXPECT_EQ(dropped.location(0, 0), "fake.txt, document 2, sentence 1");

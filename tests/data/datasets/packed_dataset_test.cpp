@@ -133,11 +133,11 @@ TEST(PackedDataset, ReportsSkippedDocuments) {
   EXPECT_EQ(dropped->size(0), 1);
   EXPECT_EQ(dropped->remarks(),
             (std::vector<std::string>{"fake.txt: 1 line was not UTF-8",
-                                      "fake.txt: 1 documents longer than 5 tokens were dropped"}));
+                                      "fake.txt: 1 document longer than 5 tokens was dropped"}));
   const auto cut = make_language_dataset({source}, {.truncation = Truncation::kTruncate},
                                          {.length = 5}, packed_dataset_toy());
   EXPECT_EQ(cut->size(0), 2);
-  EXPECT_EQ(cut->remarks().back(), "fake.txt: 1 documents longer than 5 tokens were truncated");
+  EXPECT_EQ(cut->remarks().back(), "fake.txt: 1 document longer than 5 tokens was truncated");
 }
 
 TEST(PackedDataset, RefusesEmptyFiles) {

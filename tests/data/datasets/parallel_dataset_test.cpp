@@ -91,7 +91,7 @@ TEST_F(ParallelDatasetTest, JoinedPairsShareTheLength) {
   EXPECT_EQ(cut->example(0, 0).ids, (Ids{2, 5, 6, 3, 8, 7}));
   EXPECT_EQ(cut->example(0, 0).targets, (Ids{8, 7, 3}));
   EXPECT_EQ(cut->remarks(),
-            (WordList{folder_.path("x.en") + ": 1 pairs longer than 6 tokens were truncated"}));
+            (WordList{folder_.path("x.en") + ": 1 pair longer than 6 tokens was truncated"}));
   const auto dropped =
       make({pairs}, {.length = 6, .truncation = Truncation::kDrop, .is_joined = true});
   EXPECT_EQ(dropped->size(0), 1);
@@ -166,7 +166,7 @@ TEST_F(ParallelDatasetTest, TruncatesOrDropsLongTexts) {
   ASSERT_EQ(dropped->size(0), 1);
   EXPECT_TRUE(dropped->location(0, 0).ends_with("line 2"));
   EXPECT_TRUE(
-      dropped->remarks().at(0).ends_with("1 pairs with a text longer than 4 tokens were dropped"));
+      dropped->remarks().at(0).ends_with("1 pair with a text longer than 4 tokens was dropped"));
   EXPECT_EQ(message([&] { make({one}, {.truncation = Truncation::kSplit}); }),
             "data.overflow: split is only for running text, must be cut or drop for text pairs");
   EXPECT_EQ(message([&] { make({one}, {.length = 2}); }),

@@ -133,9 +133,8 @@ TEST(SentenceEncoder, RowsOfATableKnowTheirSentences) {
   EXPECT_EQ(batch.sentence_counts, (Ids{2, 1}));
   EXPECT_TRUE(dataset->remarks().empty());
   settings.sentences->sentence_length = 4;
-  EXPECT_EQ(
-      make_labelled_dataset({item}, settings, kTokenizer)->remarks().front(),
-      item.path + ": 1 texts longer than 30 sentences of 4 tokens, 12 in all, were truncated");
+  EXPECT_EQ(make_labelled_dataset({item}, settings, kTokenizer)->remarks().front(),
+            item.path + ": 1 text longer than 30 sentences of 4 tokens, 12 in all, was truncated");
   settings.truncation = Truncation::kDrop;
   EXPECT_EQ(make_labelled_dataset({item}, settings, kTokenizer)->size(0), 1);
 }

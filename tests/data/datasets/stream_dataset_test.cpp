@@ -29,7 +29,7 @@ TEST(StreamDataset, AStepHasTheNextSequenceOfEachStream) {
     EXPECT_EQ(dataset->location(0, item), whole->location(0, expected)) << item;
   }
   ASSERT_EQ(dataset->remarks().size(), 1U);
-  EXPECT_NE(dataset->remarks()[0].find("3 streams: 1 sequences at the end"), std::string::npos)
+  EXPECT_NE(dataset->remarks()[0].find("3 streams: 1 sequence at the end"), std::string::npos)
       << dataset->remarks()[0];
 }
 

@@ -144,7 +144,7 @@ TEST_F(TaggedDatasetTest, TruncatesAndReportsTheDroppedWords) {
   EXPECT_EQ(dataset->example(0, 0).target_positions, (Ids{1, 3}));
   ASSERT_EQ(dataset->remarks().size(), 1U);
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "1 sentences longer than 5 tokens were truncated, 1 words were dropped"));
+      "1 sentence longer than 5 tokens was truncated, 1 word was dropped"));
 }
 
 TEST_F(TaggedDatasetTest, SplitsBetweenWordsWithoutLoss) {
@@ -189,7 +189,7 @@ TEST_F(TaggedDatasetTest, WordsThatAreNotUtf8AreRepairedAndCounted) {
   EXPECT_EQ(dataset->words(0, 0).front(), "a\uFFFD");
   ASSERT_EQ(dataset->remarks().size(), 1U);
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
-      "x.conll: 1 words are not valid UTF-8, invalid bytes were replaced by U+FFFD"));
+      "x.conll: 1 word with invalid UTF-8 was repaired: U+FFFD replaces the invalid bytes"));
 }
 
 TEST_F(TaggedDatasetTest, DropsAndReportsIt) {
@@ -197,7 +197,7 @@ TEST_F(TaggedDatasetTest, DropsAndReportsIt) {
                             {.length = 5, .truncation = Truncation::kDrop});
   ASSERT_EQ(dataset->size(0), 1);
   EXPECT_EQ(dataset->labels(), (WordList{"X", "Y"}));
-  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentences longer than 5 tokens were dropped"));
+  EXPECT_TRUE(dataset->remarks()[0].ends_with("1 sentence longer than 5 tokens was dropped"));
 }
 
 TEST_F(TaggedDatasetTest, ParquetHasOneSentencePerRow) {
@@ -267,7 +267,7 @@ TaggedSettings document_settings(const SentenceLimits& limits) {
 
 TEST_F(TaggedDatasetTest, TagsOfDocumentsAreAtTheEndsOfTheirSentences) {
   const auto dataset = make({item("x.jsonl", kTaggedDocuments)}, document_settings({}));
-  EXPECT_EQ(dataset->units(), "sentences");
+  EXPECT_EQ(dataset->unit(), "sentence");
   EXPECT_EQ(dataset->labels(), (WordList{"no", "yes"}));
   EXPECT_EQ(dataset->class_counts(), (Ids{3, 2}));
   ASSERT_EQ(dataset->size(0), 2);
@@ -284,7 +284,7 @@ TEST_F(TaggedDatasetTest, TagsOfDocumentsAreAtTheEndsOfTheirSentences) {
   EXPECT_EQ(second.targets, (Ids{0, 1}));
   EXPECT_TRUE(dataset->location(0, 1).ends_with("x.jsonl:3"));
   ASSERT_EQ(dataset->remarks().size(), 2U);
-  EXPECT_TRUE(dataset->remarks()[1].ends_with("1 documents without sentences were skipped"));
+  EXPECT_TRUE(dataset->remarks()[1].ends_with("1 document without sentences was skipped"));
 }
 
 TEST_F(TaggedDatasetTest, LongDocumentsAreTruncatedOrDropped) {
@@ -297,14 +297,14 @@ TEST_F(TaggedDatasetTest, LongDocumentsAreTruncatedOrDropped) {
   EXPECT_EQ(dataset->class_counts(), (Ids{2, 2}));
   EXPECT_TRUE(dataset->remarks()[0].ends_with(
       "x.jsonl: 2 documents longer than 2 sentences of 5 tokens, 10 in all, were truncated, 1 "
-      "sentences were dropped"))
+      "sentence was dropped"))
       << dataset->remarks()[0];
   settings = document_settings({.sentences = 2});
   settings.truncation = Truncation::kDrop;
   const auto dropped = make({file}, settings);
   ASSERT_EQ(dropped->size(0), 1);
   EXPECT_EQ(dropped->example(0, 0).ids, (Ids{2, 8, 9, 5, 6, 3, 2, 8, 3}));
-  EXPECT_TRUE(dropped->remarks()[0].ends_with("1500 in all, were dropped"));
+  EXPECT_TRUE(dropped->remarks()[0].ends_with("1500 in all, was dropped"));
   settings.truncation = Truncation::kSplit;
   EXPECT_EQ(message({file}, settings),
             "data.overflow: split is only for running text and tagged words, must be cut or drop "

@@ -112,8 +112,8 @@ TEST_F(TranslationDatasetTest, EmptySidesAndLongPairsAreCounted) {
   EXPECT_EQ(cut->size(0), 2);
   EXPECT_EQ(cut->length(0, 0), 6);
   EXPECT_EQ(cut->remarks(),
-            (std::vector<std::string>{"pairs.tsv: 1 pairs with an empty side were skipped",
-                                      "pairs.tsv: 1 pairs longer than 6 tokens were truncated"}));
+            (std::vector<std::string>{"pairs.tsv: 1 pair with an empty side was skipped",
+                                      "pairs.tsv: 1 pair longer than 6 tokens was truncated"}));
   EXPECT_EQ(make("a b c d e\tf\nh\ti\n", 6, Truncation::kDrop)->size(0), 1);
   EXPECT_NE(cut->fingerprint(), make("a b c d e\tf\n\tg\nh\ti\n", 7)->fingerprint());
 }

@@ -211,7 +211,7 @@ TEST_F(TokenStoreTest, InvalidUtf8IsRepairedAndReportedEachTime) {
     EXPECT_EQ(
         remarks_,
         (std::vector<std::string>{
-            "item: 2 lines that are not valid UTF-8, invalid bytes were replaced by U+FFFD"}));
+            "item: 2 lines with invalid UTF-8 were repaired: U+FFFD replaces the invalid bytes"}));
   }
 }
 

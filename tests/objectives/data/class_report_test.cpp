@@ -64,6 +64,20 @@ TEST(ClassReport, WarnsOfNamesThatDifferOnlyInCaseOrSpaces) {
                          "'Nein' and 'nein', '\xc3\x84' and '\xc3\xa4'"}));
 }
 
+TEST(ClassReport, WarnsOfNamesThatListOtherClasses) {
+  const auto warnings = [](const std::vector<std::string>& labels, bool may_be_lists = true) {
+    return report_of(labels, std::vector<int64_t>(labels.size(), 1), {.may_be_lists = may_be_lists})
+        .warnings;
+  };
+  EXPECT_EQ(
+      warnings({"price", "price| quality", "quality", "quality|price"}),
+      (ReportLines{"the class 'price| quality' is a list of other classes; if rows have "
+                   "several, use objective.multi_label: true and data.label_separator: '|'"}));
+  EXPECT_TRUE(warnings({"price", "price|quality", "quality"}, false).empty());
+  EXPECT_TRUE(warnings({"business", "business|world", "sports; news"}).empty());
+  EXPECT_EQ(warnings({"a", "b", "b,a"}).size(), 1U);
+}
+
 TEST(ClassReport, WarnsOfStrongImbalanceWhereClassesExcludeEachOther) {
   EXPECT_TRUE(report_of({"a", "b"}, {19, 1}).warnings.empty());
   const auto warnings = report_of({"a", "b"}, {40, 2}).warnings;
