@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "kernels/attention/attention_dropout.h"
 #include "kernels/compare.h"
 #include "kernels/norm.h"
 #include "kernels/random_bits.h"
@@ -26,6 +27,24 @@ TEST_P(Dropout, EqualsPlainReference) {
         [](const auto& in) { return add_dropout(in[0], in[1], 0.3, kDropoutKey); },
         [](const auto& in) { return reference::add_dropout(in[0], in[1], 0.3, kDropoutKey); },
         {x, at::randn({rows, columns})}, type());
+  }
+}
+
+TEST_P(Dropout, OfAttentionWeightsEqualsPlainReference) {
+  for (const auto& [queries, keys] :
+       std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 17}, {16, 16}, {9, 129}, {40, 200}}) {
+    const WeightShape shape{.sequences = {4, 0, 9},
+                            .numbers = {0, 2, 1},
+                            .heads = 3,
+                            .queries = queries,
+                            .keys = keys};
+    const RngKey key{.seed = 7, .step = 3, .site = 2, .first_sequence = 6};
+    comparison::expect_same(
+        [&](const auto& in) { return attention_dropout(in[0], shape, 0.3, key); },
+        [&](const auto& in) {
+          return in[0] * attention_dropout_mask(shape, 0.3, key, in[0].device());
+        },
+        {at::randn({3, 3, queries, keys})}, type());
   }
 }
 

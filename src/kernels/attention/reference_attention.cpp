@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/attention/attention_dropout_mask.h"
+#include "kernels/attention/attention_dropout.h"
 #include "kernels/attention/flash_attention.h"
 #include "kernels/linear/linear.h"
 #include "kernels/random_bits.h"

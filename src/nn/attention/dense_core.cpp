@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/attention/attention_dropout_mask.h"
+#include "kernels/attention/attention_dropout.h"
 #include "kernels/linear/linear.h"
 #include "kernels/operation_profiler.h"
 #include "kernels/reference.h"
@@ -182,12 +182,12 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
   const auto tile = tile_of(sequences, separated_rows, context);
   auto weights = weights_of(tile);
   if (const double dropout = context.rate(options_.dropout); dropout > 0) {
-    weights = weights * kernels::attention_dropout_mask({.sequences = indices,
-                                                         .heads = options_.heads,
-                                                         .queries = span.queries,
-                                                         .keys = span.keys},
-                                                        dropout, separated_rows.rng_key,
-                                                        weights.device());
+    weights = kernels::attention_dropout(weights,
+                                         {.sequences = indices,
+                                          .heads = options_.heads,
+                                          .queries = span.queries,
+                                          .keys = span.keys},
+                                         dropout, separated_rows.rng_key);
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
   auto mixed = kernels::batched_product(weights.to(value.scalar_type()), value);  // (G, H, L, K)

@@ -18,8 +18,16 @@ struct WeightShape {
   int64_t keys = 0;
 };
 
-/// Dropout of attention weights in plain LibTorch, with the random bits of the fused kernels on the
-/// CPU: 0 or the scale for each weight, (sequences, heads, queries, keys) fp32.
+/// Keeps each weight with probability 1 - p and scales it by 1 / (1 - p), with the random bits of
+/// the fused attention on the CPU. weights (sequences, heads, queries, keys) -> the same shape. On
+/// the CPU no mask is kept: the backward pass draws the bits again.
+at::Tensor attention_dropout(const at::Tensor& weights,
+                             const WeightShape& shape,
+                             double p,
+                             const RngKey& rng_key);
+
+/// The factors of attention_dropout in plain LibTorch: 0 or the scale for each weight, (sequences,
+/// heads, queries, keys) fp32.
 at::Tensor attention_dropout_mask(const WeightShape& shape,
                                   double p,
                                   const RngKey& rng_key,
