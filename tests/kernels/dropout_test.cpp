@@ -33,11 +33,8 @@ TEST_P(Dropout, EqualsPlainReference) {
 TEST_P(Dropout, OfAttentionWeightsEqualsPlainReference) {
   for (const auto& [queries, keys] :
        std::vector<std::array<int64_t, 2>>{{1, 1}, {3, 17}, {16, 16}, {9, 129}, {40, 200}}) {
-    const WeightShape shape{.sequences = {4, 0, 9},
-                            .numbers = {0, 2, 1},
-                            .heads = 3,
-                            .queries = queries,
-                            .keys = keys};
+    const WeightShape shape{
+        .sequences = {4, 0, 9}, .numbers = {0, 2, 1}, .heads = 3, .queries = queries, .keys = keys};
     const RngKey key{.seed = 7, .step = 3, .site = 2, .first_sequence = 6};
     comparison::expect_same(
         [&](const auto& in) { return attention_dropout(in[0], shape, 0.3, key); },

@@ -182,12 +182,10 @@ at::Tensor DenseCore::mix(const Spans::value_type& sequences,
   const auto tile = tile_of(sequences, separated_rows, context);
   auto weights = weights_of(tile);
   if (const double dropout = context.rate(options_.dropout); dropout > 0) {
-    weights = kernels::attention_dropout(weights,
-                                         {.sequences = indices,
-                                          .heads = options_.heads,
-                                          .queries = span.queries,
-                                          .keys = span.keys},
-                                         dropout, separated_rows.rng_key);
+    weights = kernels::attention_dropout(
+        weights,
+        {.sequences = indices, .heads = options_.heads, .queries = span.queries, .keys = span.keys},
+        dropout, separated_rows.rng_key);
   }
   const auto value = heads_of_sequences(rows.value, rows.key_begins, indices, span.keys, options_);
   auto mixed = kernels::batched_product(weights.to(value.scalar_type()), value);  // (G, H, L, K)
