@@ -36,12 +36,14 @@ TEST_P(Dropout, OfAttentionWeightsEqualsPlainReference) {
     const WeightShape shape{
         .sequences = {4, 0, 9}, .numbers = {0, 2, 1}, .heads = 3, .queries = queries, .keys = keys};
     const RngKey key{.seed = 7, .step = 3, .site = 2, .first_sequence = 6};
-    comparison::expect_same(
-        [&](const auto& in) { return attention_dropout(in[0], shape, 0.3, key); },
-        [&](const auto& in) {
-          return in[0] * attention_dropout_mask(shape, 0.3, key, in[0].device());
-        },
-        {at::randn({3, 3, queries, keys})}, type());
+    for (const int64_t sequences : {3, 1}) {  // 1: weights that all sequences share
+      comparison::expect_same(
+          [&](const auto& in) { return attention_dropout(in[0], shape, 0.3, key); },
+          [&](const auto& in) {
+            return in[0] * attention_dropout_mask(shape, 0.3, key, in[0].device());
+          },
+          {at::randn({sequences, 3, queries, keys})}, type());
+    }
   }
 }
 

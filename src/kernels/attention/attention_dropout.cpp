@@ -25,6 +25,9 @@ struct CounterWords {
 
 CounterWords counter_words(const WeightShape& shape, const RngKey& rng_key) {
   CounterWords words;
+  const auto heads = shape.sequences.size() * static_cast<std::size_t>(shape.heads);
+  words.second.reserve(heads);
+  words.third.reserve(heads);
   for (std::size_t i = 0; i < shape.sequences.size(); ++i) {
     const int64_t number = shape.numbers.empty() ? 0 : shape.numbers[i];
     for (int64_t head = 0; head < shape.heads; ++head) {
@@ -90,7 +93,9 @@ at::Tensor attention_dropout(const at::Tensor& weights,
   if (!has_vector_kernel(weights)) {
     return weights * attention_dropout_mask(shape, p, rng_key, weights.device());
   }
-  return AttentionDropout::apply(weights, attention_dropout_rule(p, rng_key),
+  const auto sequences = static_cast<int64_t>(shape.sequences.size());
+  const auto all = weights.expand({sequences, shape.heads, shape.queries, shape.keys});
+  return AttentionDropout::apply(all, attention_dropout_rule(p, rng_key),
                                  counter_words(shape, rng_key));
 }
 

@@ -19,8 +19,8 @@ struct WeightShape {
 };
 
 /// Keeps each weight with probability 1 - p and scales it by 1 / (1 - p), with the random bits of
-/// the fused attention on the CPU. weights (sequences, heads, queries, keys) -> the same shape. On
-/// the CPU no mask is kept: the backward pass draws the bits again.
+/// the fused attention on the CPU. weights (sequences, heads, queries, keys), or broadcast to it ->
+/// that shape. On the CPU no mask is kept: the backward pass draws the bits again.
 at::Tensor attention_dropout(const at::Tensor& weights,
                              const WeightShape& shape,
                              double p,
