@@ -93,8 +93,9 @@ std::string nearest_option(const std::string& word, const std::vector<std::strin
       {"output-dir", "output"},
       {"resume-from-checkpoint", "resume"},
   };
+  const auto folded = fold_name(word);
   for (const auto& [other, name] : kOtherNames) {
-    if (fold_name(other) == fold_name(word) && std::ranges::find(names, name) != names.end()) {
+    if (fold_name(other) == folded && std::ranges::find(names, name) != names.end()) {
       return name;
     }
   }

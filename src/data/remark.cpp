@@ -23,4 +23,15 @@ void add_remark(std::vector<std::string>& remarks, const std::string& name, cons
   }
 }
 
+void add_remarks(std::vector<std::string>& remarks,
+                 const std::string& name,
+                 const LongItems& items) {
+  const auto add = [&](int64_t count, const std::string& done) {
+    add_remark(remarks, name,
+               {.count = count, .noun = items.noun, .which = items.which, .done = done});
+  };
+  add(items.truncated, "truncated");
+  add(items.dropped, "dropped");
+}
+
 }  // namespace weft::data

@@ -63,12 +63,16 @@ inline std::optional<at::Tensor> optional(const at::Tensor& x) {
   return x.defined() ? std::optional<at::Tensor>(x) : std::nullopt;
 }
 
-inline cpu::DropoutRng to_dropout_rng(const DropoutRule& rule) {
+/// For attention weights: of a sequence of the step and a head, numbered through the groups of the
+/// sequence.
+inline cpu::DropoutRng to_dropout_rng(const DropoutRule& rule,
+                                      int64_t sequence = 0,
+                                      int64_t head = 0) {
   return {.key = {rule.key[0], rule.key[1]},
           .threshold = rule.threshold,
           .scale = rule.scale,
-          .second = 0,
-          .third = 0};
+          .second = static_cast<uint32_t>(sequence),
+          .third = static_cast<uint32_t>(head)};
 }
 
 inline int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }

@@ -60,7 +60,7 @@ void Draft::write_model(const std::string& from_scratch) {
                              : str_cat("init_from: ", config::yaml_text(request_.from), "\n");
 }
 
-void Draft::write_data(const Item& item, const std::string& split) {
+void Draft::write_data(const Item& item, std::string_view split) {
   write(str_cat("data:\n  train: [", flow_map(item), "]\n"));
   if (request_.evaluate.empty()) {
     write(split);
@@ -73,15 +73,9 @@ void Draft::write_data(const Item& item, const std::string& split) {
   write(str_cat("  evaluate: [", flow_map(evaluate), "]\n"));
 }
 
-void Draft::write_encoder_training() {
+void Draft::write_training(std::string_view from_scratch) {
   if (is_from_scratch()) {
-    write(
-        "train:\n"
-        "  duration: 20 epochs\n"
-        "  batch_sequences: 32\n"
-        "  optimizer: {lr: 5e-4}\n"
-        "  schedule: {type: linear, warmup: 10%}\n"
-        "  evaluate_every: 1 epochs\n");
+    write(from_scratch);
   }
 }
 

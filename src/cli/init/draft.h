@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,20 @@ struct InitRequest {
   std::vector<std::string> evaluate;  // as many as `paths`; empty: a part of the training data
   std::string directory;              // of the run
 };
+
+/// `data.split` of labelled data.
+inline constexpr std::string_view kSplit =
+    "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during training, and for the "
+    "final test\n";
+
+/// `train` of a small encoder on labelled data.
+inline constexpr std::string_view kEncoderTraining =
+    "train:\n"
+    "  duration: 20 epochs\n"
+    "  batch_sequences: 32\n"
+    "  optimizer: {lr: 5e-4}\n"
+    "  schedule: {type: linear, warmup: 10%}\n"
+    "  evaluate_every: 1 epochs\n";
 
 /// A config that is being written: comments about the data, then keys.
 class Draft {
@@ -31,10 +46,10 @@ class Draft {
   void write_model(const std::string& from_scratch);
   /// Data of one item, whose first values are its paths. Without data to evaluate on, `split` is
   /// written.
-  void write_data(const Item& item, const std::string& split);
-  /// `train:` of a small encoder, if it is trained from scratch on labelled data.
-  void write_encoder_training();
-  void write(const std::string& lines) { keys_ += lines; }
+  void write_data(const Item& item, std::string_view split);
+  /// `train:`, if the model is trained from scratch; fine-tuning has defaults of its own.
+  void write_training(std::string_view from_scratch);
+  void write(std::string_view lines) { keys_ += lines; }
   bool is_from_scratch() const { return request_.from.empty(); }
 
   /// The whole config, with the commands that use it.

@@ -17,10 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMaxRows = 200'000;  // that are looked at
-constexpr std::string_view kSplit =
-    "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during training, and for the "
-    "final test\n";
-
 constexpr std::string_view kLinearTraining = "train: {duration: 10 epochs}\n";
 
 [[noreturn]] void fail_columns(const std::string& path,
@@ -65,17 +61,13 @@ void init_labelled(const InitRequest& request,
                                 "fine-tunes a pretrained encoder\n"
                               : "model: {preset: bert-mini}   # trained from scratch; --from MODEL "
                                 "fine-tunes a pretrained encoder\n");
-  draft.write_data(item, std::string(kSplit));
+  draft.write_data(item, kSplit);
   if (const auto unlabelled = table.rows - columns.label->filled; unlabelled > 0) {
     draft.write(
         str_cat("  unlabelled: drop   # ", counted(unlabelled, "row"), " without a label\n"));
   }
   draft.write(has_classes ? "objective: {type: classify}\n" : "objective: {type: regress}\n");
-  if (!is_linear) {
-    draft.write_encoder_training();
-  } else if (draft.is_from_scratch()) {
-    draft.write(std::string(kLinearTraining));
-  }
+  draft.write_training(is_linear ? kLinearTraining : kEncoderTraining);
 }
 
 bool is_image(const fs::path& path) {
@@ -132,17 +124,15 @@ void init_images(const InitRequest& request, std::optional<int64_t> white, Draft
   if (white) {
     item.emplace_back("max_pixel_value", std::to_string(*white));
   }
-  draft.write_data(item, std::string(kSplit));
+  draft.write_data(item, kSplit);
   draft.write("objective: {type: classify}\n");
-  if (draft.is_from_scratch()) {
-    draft.write(
-        "train:\n"
-        "  duration: 30 epochs\n"
-        "  batch_sequences: 64\n"
-        "  optimizer: {lr: 1e-3, weight_decay: 0.05}\n"
-        "  schedule: {type: cosine, warmup: 1 epochs}\n"
-        "  evaluate_every: 1 epochs\n");
-  }
+  draft.write_training(
+      "train:\n"
+      "  duration: 30 epochs\n"
+      "  batch_sequences: 64\n"
+      "  optimizer: {lr: 1e-3, weight_decay: 0.05}\n"
+      "  schedule: {type: cosine, warmup: 1 epochs}\n"
+      "  evaluate_every: 1 epochs\n");
 }
 
 /// A directory with one subdirectory of texts per class.
@@ -158,11 +148,9 @@ void init_class_directory(const InitRequest& request, Draft& draft) {
   draft.write_model(
       "model: {type: bag_of_words}   # a linear baseline; --from MODEL fine-tunes a pretrained "
       "encoder\n");
-  draft.write_data({{"path", config::yaml_text(path)}}, std::string(kSplit));
+  draft.write_data({{"path", config::yaml_text(path)}}, kSplit);
   draft.write("objective: {type: classify}\n");
-  if (draft.is_from_scratch()) {
-    draft.write(std::string(kLinearTraining));
-  }
+  draft.write_training(kLinearTraining);
 }
 
 }  // namespace

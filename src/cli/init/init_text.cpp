@@ -59,11 +59,9 @@ void init_tag(const InitRequest& request, Draft& draft) {
   if (has_documents && !draft.is_from_scratch()) {
     draft.write("model: {document: {type: hibert}}   # reads each sentence by itself\n");
   }
-  draft.write_data({{"path", config::yaml_text(path)}},
-                   "  split: {evaluate: 0.1, test: 0.1}   # held out: for evaluation during "
-                   "training, and for the final test\n");
+  draft.write_data({{"path", config::yaml_text(path)}}, kSplit);
   draft.write("objective: {type: tag}\n");
-  draft.write_encoder_training();
+  draft.write_training(kEncoderTraining);
 }
 
 void init_seq2seq(const InitRequest& request, Draft& draft) {
@@ -103,15 +101,13 @@ void init_seq2seq(const InitRequest& request, Draft& draft) {
   draft.write(
       "  length: 128   # tokens; longer texts are truncated\nobjective: {type: seq2seq, "
       "label_smoothing: 0.1}\n");
-  if (draft.is_from_scratch()) {
-    draft.write(
-        "train:\n"
-        "  duration: 20 epochs\n"
-        "  batch_tokens: 4096\n"
-        "  optimizer: {lr: 1.5e-3, betas: [0.9, 0.98], epsilon: 1e-9}\n"
-        "  schedule: {type: cosine, warmup: 1 epochs}\n"
-        "  evaluate_every: 1 epochs\n");
-  }
+  draft.write_training(
+      "train:\n"
+      "  duration: 20 epochs\n"
+      "  batch_tokens: 4096\n"
+      "  optimizer: {lr: 1.5e-3, betas: [0.9, 0.98], epsilon: 1e-9}\n"
+      "  schedule: {type: cosine, warmup: 1 epochs}\n"
+      "  evaluate_every: 1 epochs\n");
 }
 
 void init_mlm(const InitRequest& request, Draft& draft) {

@@ -153,10 +153,11 @@ std::vector<std::string> CausalDataset::remarks() const {
   for (const Part& part : parts_) {
     remarks.insert(remarks.end(), part.source.remarks.begin(), part.source.remarks.end());
     const std::string longer = str_cat("longer than ", length_, " tokens");
-    add_remark(remarks, part.source.name,
-               {.count = part.truncated, .noun = "document", .which = longer, .done = "truncated"});
-    add_remark(remarks, part.source.name,
-               {.count = part.dropped, .noun = "document", .which = longer, .done = "dropped"});
+    add_remarks(remarks, part.source.name,
+                {.noun = "document",
+                 .which = longer,
+                 .truncated = part.truncated,
+                 .dropped = part.dropped});
   }
   return remarks;
 }

@@ -268,10 +268,9 @@ std::vector<std::string> TableDataset::remarks() const {
                 .noun = "row",
                 .which = keeps_unlabelled ? "without a class" : "without a label",
                 .done = keeps_unlabelled ? "kept" : "dropped"});
-    add_remark(remarks, part.name,
-               {.count = part.truncated, .noun = "text", .which = longer, .done = "truncated"});
-    add_remark(remarks, part.name,
-               {.count = part.dropped, .noun = "text", .which = longer, .done = "dropped"});
+    add_remarks(
+        remarks, part.name,
+        {.noun = "text", .which = longer, .truncated = part.truncated, .dropped = part.dropped});
   }
   return remarks;
 }

@@ -278,10 +278,11 @@ std::vector<std::string> MaskedSentenceDataset::remarks() const {
                 .noun = "sentence",
                 .which = "that the limits leave alone at the end of a document",
                 .done = "skipped"});
-    add_remark(remarks, name,
-               {.count = part.truncated, .noun = "document", .which = longer, .done = "truncated"});
-    add_remark(remarks, name,
-               {.count = part.dropped, .noun = "document", .which = longer, .done = "dropped"});
+    add_remarks(remarks, name,
+                {.noun = "document",
+                 .which = longer,
+                 .truncated = part.truncated,
+                 .dropped = part.dropped});
   }
   return remarks;
 }

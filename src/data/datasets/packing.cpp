@@ -202,10 +202,9 @@ std::vector<std::string> PackedText::remarks(int64_t longest) const {
   std::vector<std::string> remarks;
   for (const auto& [source, packed] : parts_) {
     remarks.insert(remarks.end(), source.remarks.begin(), source.remarks.end());
-    add_remark(remarks, source.name,
-               {.count = packed.truncated, .noun = noun, .which = longer, .done = "truncated"});
-    add_remark(remarks, source.name,
-               {.count = packed.dropped, .noun = noun, .which = longer, .done = "dropped"});
+    add_remarks(
+        remarks, source.name,
+        {.noun = noun, .which = longer, .truncated = packed.truncated, .dropped = packed.dropped});
   }
   return remarks;
 }

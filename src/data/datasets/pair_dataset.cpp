@@ -213,11 +213,11 @@ std::vector<std::string> PairDataset::remarks() const {
                 .noun = "document",
                 .which = "with a single sentence",
                 .done = "skipped: a pair needs two"});
-    add_remark(
-        remarks, name,
-        {.count = result.truncated, .noun = "document", .which = longer, .done = "truncated"});
-    add_remark(remarks, name,
-               {.count = result.dropped, .noun = "document", .which = longer, .done = "dropped"});
+    add_remarks(remarks, name,
+                {.noun = "document",
+                 .which = longer,
+                 .truncated = result.truncated,
+                 .dropped = result.dropped});
   }
   return remarks;
 }

@@ -114,10 +114,9 @@ class ParallelDataset : public Dataset {
       const std::string longer = str_cat(settings_.is_joined ? "" : "with a text ", "longer than ",
                                          settings_.length, " tokens");
       add_remark(remarks, part.name, empty_side_remark(part.empty));
-      add_remark(remarks, part.name,
-                 {.count = part.truncated, .noun = "pair", .which = longer, .done = "truncated"});
-      add_remark(remarks, part.name,
-                 {.count = part.dropped, .noun = "pair", .which = longer, .done = "dropped"});
+      add_remarks(
+          remarks, part.name,
+          {.noun = "pair", .which = longer, .truncated = part.truncated, .dropped = part.dropped});
     }
     return remarks;
   }

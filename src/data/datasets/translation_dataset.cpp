@@ -132,10 +132,9 @@ class TranslationDataset : public Dataset {
       remarks.insert(remarks.end(), part.remarks.begin(), part.remarks.end());
       const std::string longer = str_cat("longer than ", settings_.length, " tokens");
       add_remark(remarks, part.name, empty_side_remark(part.empty));
-      add_remark(remarks, part.name,
-                 {.count = part.truncated, .noun = "pair", .which = longer, .done = "truncated"});
-      add_remark(remarks, part.name,
-                 {.count = part.dropped, .noun = "pair", .which = longer, .done = "dropped"});
+      add_remarks(
+          remarks, part.name,
+          {.noun = "pair", .which = longer, .truncated = part.truncated, .dropped = part.dropped});
     }
     return remarks;
   }

@@ -43,14 +43,11 @@ T* row_of(const at::Tensor& x, int64_t row, int64_t column) {
 
 // Dropout of the weights of a head, in a sequence or a group.
 cpu::DropoutRng dropout_rng_of(const AttentionPlan& plan, int64_t b, int64_t head) {
-  auto rng = to_dropout_rng(plan.rule);
   const auto i = static_cast<std::size_t>(b);
   const bool has_groups = plan.groups != nullptr;
   const int64_t sequence = has_groups ? plan.groups->sequences[i] : b;
   const int64_t number = has_groups ? plan.groups->numbers[i] : 0;
-  rng.second = static_cast<uint32_t>(plan.first_sequence + sequence);
-  rng.third = static_cast<uint32_t>(head + plan.heads * number);
-  return rng;
+  return to_dropout_rng(plan.rule, plan.first_sequence + sequence, head + plan.heads * number);
 }
 
 // Mask of a group; null: none.

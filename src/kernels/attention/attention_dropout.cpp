@@ -17,45 +17,29 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Second and third words of the counters of each head of each sequence.
-struct CounterWords {
-  std::vector<int64_t> second;
-  std::vector<int64_t> third;
-};
-
-CounterWords counter_words(const WeightShape& shape, const RngKey& rng_key) {
-  CounterWords words;
-  const auto heads = shape.sequences.size() * static_cast<std::size_t>(shape.heads);
-  words.second.reserve(heads);
-  words.third.reserve(heads);
-  for (std::size_t i = 0; i < shape.sequences.size(); ++i) {
-    const int64_t number = shape.numbers.empty() ? 0 : shape.numbers[i];
-    for (int64_t head = 0; head < shape.heads; ++head) {
-      words.second.push_back(rng_key.first_sequence + shape.sequences[i]);
-      words.third.push_back(head + shape.heads * number);
-    }
-  }
-  return words;
-}
-
-at::Tensor drop(const at::Tensor& weights, const DropoutRule& rule, const CounterWords& words) {
+/// Attention weights of sequences, numbered in the step; `numbers` as in WeightShape.
+at::Tensor drop(const at::Tensor& weights,
+                const DropoutRule& rule,
+                const std::vector<int64_t>& sequences,
+                const std::vector<int64_t>& numbers) {
   auto out = at::empty_like(weights);
+  const int64_t heads = weights.size(1);
   const int64_t queries = weights.size(2);
   const int64_t keys = weights.size(3);
-  const auto rows = static_cast<int64_t>(words.second.size()) * queries;
   dispatch_element_type(weights, [&](auto element) {
     using T = decltype(element);
+    const int64_t rows = weights.size(0) * heads * queries;
     parallel_for(0, rows, row_grain(keys), [&](int64_t begin, int64_t end) {
-      auto rng = to_dropout_rng(rule);
       while (begin < end) {
-        const int64_t head = begin / queries;
-        const int64_t first = head * queries;
+        const int64_t matrix = begin / queries;
+        const int64_t first = matrix * queries;
         const int64_t last = std::min(end, first + queries);
-        rng.second = static_cast<uint32_t>(words.second[static_cast<std::size_t>(head)]);
-        rng.third = static_cast<uint32_t>(words.third[static_cast<std::size_t>(head)]);
+        const auto i = static_cast<std::size_t>(matrix / heads);
+        const int64_t number = numbers.empty() ? 0 : numbers[i];
         operations<T>().dropout(
-            {.begin = begin - first, .end = last - first, .columns = keys, .first_row = 0}, rng,
-            nullptr, elements<const T>(weights) + first * keys, elements<T>(out) + first * keys);
+            {.begin = begin - first, .end = last - first, .columns = keys, .first_row = 0},
+            to_dropout_rng(rule, sequences[i], matrix % heads + heads * number), nullptr,
+            elements<const T>(weights) + first * keys, elements<T>(out) + first * keys);
         begin = last;
       }
     });
@@ -68,17 +52,19 @@ class AttentionDropout : public torch::autograd::Function<AttentionDropout> {
   static at::Tensor forward(AutogradContext* context,
                             const at::Tensor& weights,
                             const DropoutRule& rule,
-                            const CounterWords& words) {
+                            const std::vector<int64_t>& sequences,
+                            const std::vector<int64_t>& numbers) {
     save_rule(*context, rule, 0);
-    context->saved_data["second"] = words.second;
-    context->saved_data["third"] = words.third;
-    return drop(weights.contiguous(), rule, words);
+    context->saved_data["sequences"] = sequences;
+    context->saved_data["numbers"] = numbers;
+    return drop(weights.contiguous(), rule, sequences, numbers);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     return {drop(gradients[0].contiguous(), saved_rule(*context).first,
-                 {.second = context->saved_data["second"].toIntVector(),
-                  .third = context->saved_data["third"].toIntVector()}),
+                 context->saved_data["sequences"].toIntVector(),
+                 context->saved_data["numbers"].toIntVector()),
+            {},
             {},
             {}};
   }
@@ -93,10 +79,13 @@ at::Tensor attention_dropout(const at::Tensor& weights,
   if (!has_vector_kernel(weights)) {
     return weights * attention_dropout_mask(shape, p, rng_key, weights.device());
   }
-  const auto sequences = static_cast<int64_t>(shape.sequences.size());
-  const auto all = weights.expand({sequences, shape.heads, shape.queries, shape.keys});
-  return AttentionDropout::apply(all, attention_dropout_rule(p, rng_key),
-                                 counter_words(shape, rng_key));
+  auto sequences = shape.sequences;
+  for (auto& sequence : sequences) {
+    sequence += rng_key.first_sequence;
+  }
+  const auto all = weights.expand(
+      {static_cast<int64_t>(sequences.size()), shape.heads, shape.queries, shape.keys});
+  return AttentionDropout::apply(all, attention_dropout_rule(p, rng_key), sequences, shape.numbers);
 }
 
 at::Tensor attention_dropout_mask(const WeightShape& shape,
