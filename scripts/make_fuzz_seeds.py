@@ -220,8 +220,8 @@ def stored_runs():
     put("manifest", "tensors.json", json.dumps({"format": 1, "checksum": "0" * 16, "files": {"model.safetensors": {"size": 9, "xxh3": "0", "tensors": {"a": "0"}}}}))
 
 
-# A grey JPEG and a progressive coloured one of 5 by 4 pixels.
-JPEGS = {
+# JPEG (grey, and progressive in colour) and WebP images of 5 by 4 pixels.
+PHOTOGRAPHS = {
     "grey.jpg": (
         "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H////6/+b9//j/wAALCAAEAAUBAREA/8QA"
         "HwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3"
@@ -234,6 +234,8 @@ JPEGS = {
         "AAAAAAAAAAAAAAAAAAD/2gAIAQIBAT8Bf//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEABj8Cf//EABUQAQEAAAAAAAAAAAAAAAAAAAAR/9oACAEBAAE/IYn/2gAMAwEAAgADAAAA"
         "EAP/xAAWEQEBAQAAAAAAAAAAAAAAAAABABH/2gAIAQMBAT8Qbi//xAAWEQEBAQAAAAAAAAAAAAAAAAABABH/2gAIAQIBAT8QV2//xAAVEAEBAAAAAAAAAAAAAAAAAAAAQf/aAAgBAQAB"
         "PxCY/9k="),
+    "lossy.webp": "UklGRkYAAABXRUJQVlA4IDoAAAAQAgCdASoFAAQAAsBMJagCdEyAAdWtw2wAAP7mnnXffOgNpxH9D/6ejWQ78N/zVDN61MUxI/S4F+AA",
+    "lossless.webp": "UklGRiwAAABXRUJQVlA4TCAAAAAvBMAAALkyRPQ/dhHR/zAQZNsM7P5oZ2gGZbQisjACDw==",
 }
 
 
@@ -250,7 +252,7 @@ def images():
     put("image", "grey16.png", png(2, 1, 16, 4, bytes([0, 1, 2, 3, 4, 5, 6, 7, 8])))
     put("image", "plain.ppm", "P3 # a comment\n2 1 255\n1 2 3 4 5 6\n")
     put("image", "raw.pgm", b"P5\n3 2\n255\n" + bytes(range(6)))
-    for name, text in JPEGS.items():
+    for name, text in PHOTOGRAPHS.items():
         put("image", name, base64.b64decode(text))
 
 

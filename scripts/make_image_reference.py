@@ -44,7 +44,9 @@ def write_files(image):
              "colours.ppm": (image, {}, image), "grey.pgm": (grey, {}, grey),
              "colours.jpg": (image, {"quality": 90}, None), "grey.jpg": (grey, {"quality": 90}, None),
              "progressive.jpg": (image, {"quality": 80, "progressive": True}, None),
-             "ink.jpg": (image.convert("CMYK"), {"quality": 95}, None)}
+             "ink.jpg": (image.convert("CMYK"), {"quality": 95}, None),
+             "lossy.webp": (image, {"quality": 80}, None), "lossless.webp": (image, {"lossless": True}, image),
+             "alpha.webp": (see_through, {"lossless": True, "exact": True}, image)}
     expected = {}
     for name, (source, options, pixels) in kinds.items():
         source.save(FOLDER / name, **options)
@@ -77,6 +79,7 @@ def changed(image):
 def main():
     FOLDER.mkdir(parents=True, exist_ok=True)
     image = picture()
+    image.save(FOLDER / "animated.webp", save_all=True, append_images=[ImageOps.mirror(image)])  # for the message
     found = {"source": described(image), "files": write_files(image), "resized": resized(image),
              "changed": changed(image)}
     (FOLDER / "expected.json").write_text(json.dumps(found, indent=0) + "\n")

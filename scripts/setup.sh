@@ -38,6 +38,7 @@ libzstd-dev              header:zstd.h
 libsnappy-dev            header:snappy.h
 libpng-dev               header:png.h
 libjpeg-dev              header:jpeglib.h
+libwebp-dev              header:webp/decode.h
 libxxhash-dev            header:xxhash.h
 libgoogle-perftools-dev  header:gperftools/tcmalloc.h
 "

@@ -13,6 +13,9 @@ namespace {
 
 at::ScalarType read_type(const Arguments& arguments, const at::Device& device) {
   using Type = std::optional<at::ScalarType>;
+  if (arguments.get("precision", "") == "int8") {
+    arguments.fail("--precision: int8 is an option of its own: use --int8");
+  }
   const auto type = arguments.choice("precision", Type(at::kFloat),
                                      {{"fp32", at::kFloat}, {"bf16", at::kBFloat16}, {"auto", {}}});
   return type ? *type : models::fast_type(device);

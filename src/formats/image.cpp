@@ -14,26 +14,31 @@ namespace {
 /// Decoder of one image format, recognised by its first bytes.
 struct Codec {
   std::string_view begin;
+  std::string_view format;  // follows 4 bytes of size behind `begin`; empty if `begin` says all
   Image (*decode)(std::string_view, const std::string&);
   ImageSize (*size)(std::string_view, const std::string&);
 };
 
 constexpr std::array kCodecs = {
-    Codec{"\x89PNG\r\n\x1a\n", decode_png, png_size},
-    Codec{"\xff\xd8\xff", decode_jpeg, jpeg_size},
-    Codec{"P2", decode_pnm, pnm_size},
-    Codec{"P3", decode_pnm, pnm_size},
-    Codec{"P5", decode_pnm, pnm_size},
-    Codec{"P6", decode_pnm, pnm_size},
+    Codec{"\x89PNG\r\n\x1a\n", "", decode_png, png_size},
+    Codec{"\xff\xd8\xff", "", decode_jpeg, jpeg_size},
+    Codec{"RIFF", "WEBP", decode_webp, webp_size},
+    Codec{"P2", "", decode_pnm, pnm_size},
+    Codec{"P3", "", decode_pnm, pnm_size},
+    Codec{"P5", "", decode_pnm, pnm_size},
+    Codec{"P6", "", decode_pnm, pnm_size},
 };
 
 const Codec& codec_of(std::string_view bytes, const std::string& location) {
   const auto* found = std::find_if(kCodecs.begin(), kCodecs.end(), [&](const auto& codec) {
-    return bytes.starts_with(codec.begin);
+    constexpr std::size_t kFormatAt = 8;
+    return bytes.starts_with(codec.begin) &&
+           (codec.format.empty() ||
+            bytes.substr(std::min(bytes.size(), kFormatAt)).starts_with(codec.format));
   });
   if (found == kCodecs.end()) {
-    throw Error(location + (bytes.empty() ? ": an empty file" : ": not an image") +
-                ", must be PNG, JPEG, PPM or PGM");
+    throw Error(location + (bytes.empty() ? ": an empty file" : ": not an image") + ", must be " +
+                std::string(kImageFormats));
   }
   return *found;
 }
@@ -67,7 +72,7 @@ ImageSize read_image_size(const std::string& path) {
 }
 
 bool is_image_name(std::string_view path) {
-  constexpr std::array<std::string_view, 6> kEndings = {".png", ".jpg", ".jpeg",
+  constexpr std::array<std::string_view, 7> kEndings = {".png", ".jpg", ".jpeg", ".webp",
                                                         ".ppm", ".pgm", ".pnm"};
   std::string low(path.substr(path.size() - std::min<std::size_t>(path.size(), 5)));
   std::transform(low.begin(), low.end(), low.begin(), [](unsigned char character) {

@@ -14,6 +14,9 @@ namespace weft::formats {
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 inline constexpr int64_t kMaxImageSide = 65500;
 
+/// Formats that can be read, for messages.
+inline constexpr std::string_view kImageFormats = "PNG, JPEG, WebP, PPM or PGM";
+
 /// Image with rows from top to bottom; a pixel is grey, or red, green, blue.
 struct Image {
   int64_t height = 0;
@@ -29,9 +32,9 @@ struct ImageSize {
   int64_t width = 0;
 };
 
-/// Reads a PNG, JPEG, PPM or PGM file, recognised by its first bytes. Transparency is dropped, not
-/// blended; 16 bits become 8. Throws Error naming the file if it has another format, is corrupt,
-/// truncated or too large.
+/// Reads a PNG, JPEG, WebP, PPM or PGM file, recognised by its first bytes. Transparency is
+/// dropped, not blended; 16 bits become 8. Throws Error naming the file if it has another format,
+/// is corrupt, truncated or too large.
 Image read_image(const std::string& path);
 
 /// The same from memory; `location` names the image in errors.
@@ -44,8 +47,8 @@ std::string encode_png(const Image& image);
 ImageSize image_size(std::string_view bytes, const std::string& location);
 ImageSize read_image_size(const std::string& path);
 
-/// Whether the name has an image extension (`.png`, `.jpg`, `.jpeg`, `.ppm`, `.pgm`, `.pnm`;
-/// case-insensitive).
+/// Whether the name has an image extension (`.png`, `.jpg`, `.jpeg`, `.webp`, `.ppm`, `.pgm`,
+/// `.pnm`; case-insensitive).
 bool is_image_name(std::string_view path);
 
 /// Throws Error if an image is empty or exceeds the limits.
@@ -58,6 +61,10 @@ ImageSize png_size(std::string_view bytes, const std::string& location);
 
 Image decode_jpeg(std::string_view bytes, const std::string& location);
 ImageSize jpeg_size(std::string_view bytes, const std::string& location);
+
+/// A single image, lossy or lossless; always of 3 channels.
+Image decode_webp(std::string_view bytes, const std::string& location);
+ImageSize webp_size(std::string_view bytes, const std::string& location);
 
 /// PPM and PGM, plain text (P2, P3) or binary (P5, P6).
 Image decode_pnm(std::string_view bytes, const std::string& location);

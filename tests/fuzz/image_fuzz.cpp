@@ -1,4 +1,4 @@
-// PNG, JPEG, PPM and PGM, distinguished by their first bytes.
+// PNG, JPEG, WebP, PPM and PGM, distinguished by their first bytes.
 #include <stdexcept>
 
 #include "formats/image.h"

@@ -213,15 +213,12 @@ Loaded load(const Arguments& arguments, LineForm& form) {
   return {.model = loaded.model, .generator = std::move(generator)};
 }
 
-std::unique_ptr<PromptReader> prompts_from_arguments(const Arguments& arguments) {
-  if (arguments.has("prompt")) {
-    for (const std::string name : {"input", "prompt-column"}) {
-      if (arguments.has(name)) {
-        throw UsageError("weft generate: --prompt and --" + name + " are mutually exclusive");
-      }
-    }
-    return prompts_from_texts(arguments.all("prompt"));
+std::unique_ptr<PromptReader> prompts_of(const Arguments& arguments,
+                                         const train::ProcessGroup& group) {
+  if (auto given = given_texts(arguments, "prompt", {"input", "prompt-column"}); !given.empty()) {
+    return prompts_from_texts(std::move(given));
   }
+  require_input_of_all(group, arguments);
   PromptSource source{.path = arguments.get("input", "-"), .column = {}};
   source.is_plain = arguments.has("plain");
   if (arguments.has("prompt-column")) {
@@ -235,7 +232,7 @@ std::unique_ptr<PromptReader> prompts_from_arguments(const Arguments& arguments)
 
 /// Streams one text to standard output as it is generated.
 int stream(const Arguments& arguments, inference::TextGenerator& generator, TruncationCounts cut) {
-  const auto prompts = prompts_from_arguments(arguments);
+  const auto prompts = prompts_of(arguments, train::single_process());
   GenerationRequest query;
   GenerationRequest another;
   if (!prompts->next(query)) {
@@ -279,10 +276,7 @@ int answer_all(const Arguments& arguments,
                const LineForm& form,
                train::ProcessGroup& group,
                TruncationCounts cut) {
-  if (!arguments.has("prompt")) {
-    require_input_of_all(group, arguments);
-  }
-  const auto prompts = prompts_from_arguments(arguments);
+  const auto prompts = prompts_of(arguments, group);
   std::optional<OutputWriter> writer;
   if (group.is_main()) {
     writer.emplace(arguments.get("output", "-"));
@@ -330,7 +324,8 @@ int answer_all(const Arguments& arguments,
 
 void declare_generate(Arguments& arguments) {
   arguments.group("Input")
-      .value("prompt", "TEXT", "Prompt to continue (or text to translate); may be repeated")
+      .value("prompt", "TEXT",
+             "Prompt to continue (or text to translate), like TEXT after MODEL; may be repeated")
       .value(
           "input", "FILE",
           "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed (.gz, "
@@ -361,7 +356,7 @@ void declare_generate(Arguments& arguments) {
 
 int run_generate(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft generate MODEL [--prompt TEXT | --input FILE|-] [--output FILE|-] [options]",
+      {.usage = "weft generate MODEL [TEXT ... | --input FILE|-] [--output FILE|-] [options]",
        .description =
            "Generates text: continues prompts, or translates or answers with an encoder-decoder. "
            "Reads JSON lines {\"prompt\": ...} and writes one JSON line for each, in the same "
@@ -372,11 +367,11 @@ int run_generate(std::vector<std::string> raw) {
            "greedy. With the same weights and options, greedy decoding and beam search give the "
            "same tokens as transformers.",
        .examples =
-           {"weft generate runs/gpt-mini --prompt 'It was a' --temperature 0.8 --top-p 0.9 --seed "
+           {"weft generate runs/gpt-mini 'It was a' --temperature 0.8 --top-p 0.9 --seed "
             "3",
             "weft generate runs/multi30k-en-de --input test.en --plain --beams 5 --output test.de",
-            "weft generate runs/gpt-mini --prompt 'Once upon' --stream --max-new 200"}},
-      1, 1);
+            "weft generate runs/gpt-mini 'Once upon' --stream --max-new 200"}},
+      1, std::size_t{1} << 20);
   declare_generate(arguments);
   if (!arguments.parse(raw)) {
     return 0;

@@ -10,6 +10,7 @@
 #include "data/images/image_source.h"
 #include "data/labels.h"
 #include "data/rows/labelled_rows.h"
+#include "formats/image.h"
 
 namespace weft::cli {
 namespace {
@@ -70,12 +71,6 @@ void init_labelled(const InitRequest& request,
   draft.write_training(is_linear ? kLinearTraining : kEncoderTraining);
 }
 
-bool is_image(const fs::path& path) {
-  const auto extension = path.extension();
-  return extension == ".png" || extension == ".jpg" || extension == ".jpeg" ||
-         extension == ".pgm" || extension == ".ppm";
-}
-
 /// A table of pixels: many columns, all of numbers.
 bool has_pixels(const data::TableProfile& table) {
   constexpr std::size_t kMinPixels = 16;
@@ -88,8 +83,9 @@ bool has_images(const std::string& path) {
   if (!fs::is_directory(path)) {
     return !formats::table_kind(path) && !path.ends_with(".txt");
   }
-  return std::any_of(fs::recursive_directory_iterator(path), fs::recursive_directory_iterator(),
-                     [](const auto& entry) { return is_image(entry.path()); });
+  return std::any_of(
+      fs::recursive_directory_iterator(path), fs::recursive_directory_iterator(),
+      [](const auto& entry) { return formats::is_image_name(entry.path().string()); });
 }
 
 /// Highest pixel of a table of pixels, if it is lower than in images of 8 bits.

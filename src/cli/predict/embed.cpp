@@ -122,6 +122,7 @@ at::Tensor vectors_of(const formats::Json& json) {
 
 void declare_embed(Arguments& arguments) {
   arguments.group("Input")
+      .value("text", "TEXT", "A text, like TEXT after MODEL; may be repeated")
       .value("input", "FILE",
              "Input file with one text or JSON object per line, or a .csv or .tsv table, each "
              "optionally compressed (.gz, .zst), or a .parquet table; - (default): standard input")
@@ -149,27 +150,32 @@ void declare_embed(Arguments& arguments) {
 
 int run_embed(std::vector<std::string> raw) {
   Arguments arguments(
-      {.usage = "weft embed MODEL [--input FILE|-] [--output FILE|-] [options]",
+      {.usage = "weft embed MODEL [TEXT ... | --input FILE|-] [--output FILE|-] [options]",
        .description =
-           "Computes sentence embeddings: reads lines of text, JSON lines {\"text\": ...} or a "
-           "table, and writes one vector for each, in the same order. MODEL is a "
+           "Computes sentence embeddings of texts of the command line, of lines of text, of JSON "
+           "lines {\"text\": ...} or of a table, and writes one vector for each, in the same "
+           "order. MODEL is a "
            "sentence-transformers directory (its pooling, maximum length and normalization are "
            "used) or any encoder.",
-       .examples = {"echo 'A man plays a guitar.' | weft embed pretrained/minilm",
+       .examples = {"weft embed pretrained/minilm 'A man plays a guitar.' 'Someone makes music.'",
                     "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
                     "--format safetensors --output vectors.safetensors"}},
-      1, 1);
+      1, std::size_t{1} << 20);
   declare_embed(arguments);
   if (!arguments.parse(raw)) {
     return 0;
   }
   const auto group = join_ranks(arguments, raw);
-  require_input_of_all(*group, arguments);
+  auto given = given_texts(arguments, "text", {"input", "plain"});
+  if (given.empty()) {
+    require_input_of_all(*group, arguments);
+  }
   const auto writer = group->is_main() ? make_embeddings_writer(arguments) : nullptr;
   Embedder embedder(read_model(arguments), read_inference(arguments),
                     arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
                     arguments.get("language", ""));
-  const auto input = open_input(arguments, LineFormat::kDetected);
+  const auto input = given.empty() ? open_input(arguments, LineFormat::kDetected)
+                                   : input_of_texts(std::move(given));
   const auto columns = read_columns(arguments, *input);
   std::vector<std::string> texts;
   train::DividedBlocks blocks(*group);

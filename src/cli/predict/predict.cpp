@@ -118,16 +118,7 @@ class TextPredictor : public RowPredictor {
 std::unique_ptr<InputReader> input_of(const Arguments& arguments,
                                       bool reads_images,
                                       const train::ProcessGroup& group) {
-  const auto& positional = arguments.positional();
-  std::vector<std::string> given(positional.begin() + 1, positional.end());
-  const auto texts = arguments.all("text");
-  given.insert(given.end(), texts.begin(), texts.end());
-  for (const std::string name : {"input", "plain"}) {
-    if (!given.empty() && arguments.has(name)) {
-      arguments.fail("--" + name + " and texts on the command line are mutually exclusive");
-    }
-  }
-  if (!given.empty()) {
+  if (auto given = given_texts(arguments, "text", {"input", "plain"}); !given.empty()) {
     return reads_images ? input_of_images(given) : input_of_texts(std::move(given));
   }
   require_input_of_all(group, arguments);
@@ -194,7 +185,7 @@ void answer_rows(InputReader& input,
 
 void declare_predict(Arguments& arguments) {
   arguments.group("Input")
-      .value("text", "TEXT", "Text to predict for, like TEXT after MODEL; may be repeated")
+      .value("text", "TEXT", "A text, like TEXT after MODEL; may be repeated")
       .value("input", "FILE",
              "Input file with JSON lines, or a .csv or .tsv table, each optionally compressed "
              "(.gz, .zst), or a .parquet table; for image models also an image, a folder or a file "

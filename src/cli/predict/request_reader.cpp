@@ -206,6 +206,21 @@ std::unique_ptr<InputReader> open_input(const Arguments& arguments, LineFormat f
   return std::make_unique<LineInput>(path, format);
 }
 
+std::vector<std::string> given_texts(const Arguments& arguments,
+                                     const std::string& option,
+                                     const std::vector<std::string>& excluded) {
+  const auto& positional = arguments.positional();
+  std::vector<std::string> given(positional.begin() + 1, positional.end());
+  const auto texts = arguments.all(option);
+  given.insert(given.end(), texts.begin(), texts.end());
+  for (const auto& name : excluded) {
+    if (!given.empty() && arguments.has(name)) {
+      arguments.fail("--" + name + " and texts on the command line are mutually exclusive");
+    }
+  }
+  return given;
+}
+
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts) {
   return std::make_unique<TextInput>(std::move(texts));
 }

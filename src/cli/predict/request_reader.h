@@ -48,7 +48,12 @@ enum class LineFormat {
 /// line is a text. Without the option standard input. Warns about columns that cannot be read.
 std::unique_ptr<InputReader> open_input(const Arguments& arguments, LineFormat format);
 
-/// Texts of the command line.
+/// Texts (or paths of images) of the command line: after MODEL, then those of `option`. Throws
+/// UsageError if there are some and an option of `excluded` is given too.
+std::vector<std::string> given_texts(const Arguments& arguments,
+                                     const std::string& option,
+                                     const std::vector<std::string>& excluded);
+
 std::unique_ptr<InputReader> input_of_texts(std::vector<std::string> texts);
 
 /// Image files, folders of images, and IDX, CIFAR or pixel files. Throws data::Error.

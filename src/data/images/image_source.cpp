@@ -182,10 +182,9 @@ class FolderImages : public ImageFiles {
       }
     }
     if (size() == 0) {
-      throw Error(str_cat(
-          item.path,
-          ": no images found, must have one folder per class with PNG, JPEG, PPM or PGM files",
-          skipped_.empty() ? "" : str_cat("; found ", list_skipped())));
+      throw Error(str_cat(item.path, ": no images found, must have one folder per class with ",
+                          formats::kImageFormats, " files",
+                          skipped_.empty() ? "" : str_cat("; found ", list_skipped())));
     }
     if (!needs_labels) {
       labels_.clear();
@@ -201,7 +200,7 @@ class FolderImages : public ImageFiles {
     add_remark(remarks, name_,
                {.count = count,
                 .noun = "file",
-                .which = "without the name of a PNG, JPEG, PPM or PGM image",
+                .which = str_cat("without the name of a ", formats::kImageFormats, " image"),
                 .done = "skipped: " + list_skipped()});
     return remarks;
   }

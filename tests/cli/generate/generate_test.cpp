@@ -53,6 +53,7 @@ TEST_F(Generate, OneLineForEachInOrder) {
     EXPECT_NEAR(alone[i]["score"].get<double>(), found[i]["score"].get<double>(), 1e-5);
   }
   EXPECT_EQ(lines({"--prompt", "The cat"})[0], alone[0]);
+  EXPECT_EQ(lines({"The cat"})[0], alone[0]);
 }
 
 TEST_F(Generate, ModelDirectoryProvidesDefaults) {
@@ -178,7 +179,8 @@ TEST_F(Generate, RefusesWhatCannotBe) {
       {{"--forced-bos-token", "[nothing]"},
        "--forced-bos-token: '[nothing]' is not a token of the model"},
       {{"--stream", "--n-best", "2"}, "omit --n-best"},
-      {{"--input", "x", "--plain"}, "--prompt and --input are mutually exclusive"},
+      {{"--input", "x", "--plain"}, "--input and texts on the command line are mutually exclusive"},
+      {{"--precision", "int8"}, "--precision: int8 is an option of its own: use --int8"},
       {{"--temprature", "1"}, "unknown option '--temprature', did you mean '--temperature'?"},
       {{"--max-tokens", "9"}, "unknown option '--max-tokens', did you mean '--max-new'?"},
       {{"--beam_size", "4"}, "unknown option '--beam_size', did you mean '--beams'?"}};

@@ -65,6 +65,14 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
       << broken.err;
 }
 
+TEST(Embed, ReadsTextsOfTheCommandLine) {
+  const auto done = test::weft({"embed", kEmbedModel, "dog", "--text", ""});
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, test::weft({"embed", kEmbedModel, "--plain"}, "dog\n\n").out);
+  EXPECT_EQ(test::weft({"embed", kEmbedModel, "dog", "--plain"}).err,
+            "error: weft embed: --plain and texts on the command line are mutually exclusive\n");
+}
+
 TEST(Embed, ReadsTables) {
   const test::TemporaryDirectory folder;
   test::write(folder / "rows.csv", "id,text,note\n1,dog,\"a, b\"\n2,,c\n");

@@ -69,7 +69,7 @@ TEST_F(ImageDatasetTest, FoldersAreClassesSorted) {
   write("data/cat/deep/2.pgm", 4, 4, 0);
   write("data/cat/3.pgm", 8, 8, 51);
   folder_.write("data/cat/notes.txt", "no image");
-  folder_.write("data/cat/photo.webp", "not decoded");
+  folder_.write("data/cat/photo.gif", "not decoded");
   const auto data = make_image_dataset({item("data")}, settings(4, 2));
   EXPECT_EQ(data->labels(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(data->class_counts(), (std::vector<int64_t>{2, 1}));
@@ -77,8 +77,8 @@ TEST_F(ImageDatasetTest, FoldersAreClassesSorted) {
   EXPECT_EQ(data->length(0, 0), 5);
   ASSERT_EQ(data->remarks().size(), 1U);
   EXPECT_TRUE(data->remarks()[0].ends_with(
-      "data: 2 files without the name of a PNG, JPEG, PPM or PGM image were skipped: 1 .txt, "
-      "1 .webp"))
+      "data: 2 files without the name of a PNG, JPEG, WebP, PPM or PGM image were skipped: 1 .gif, "
+      "1 .txt"))
       << data->remarks()[0];
   const auto last = data->example(0, 2);
   EXPECT_EQ(last.label, 1);
@@ -106,14 +106,14 @@ TEST_F(ImageDatasetTest, MistakesNameTheirPlace) {
   EXPECT_EQ(message_of([&] { make_image_dataset({item("data")}, settings(4, 2)); }),
             "data/1.pgm: image file outside of the class folders, must be in one of them");
   std::filesystem::create_directories(folder_.path("empty"));
-  EXPECT_EQ(
-      message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
-      "empty: no images found, must have one folder per class with PNG, JPEG, PPM or PGM files");
-  folder_.write("empty/photo.webp", "x");
-  EXPECT_EQ(
-      message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
-      "empty: no images found, must have one folder per class with PNG, JPEG, PPM or PGM files; "
-      "found 1 .webp");
+  EXPECT_EQ(message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
+            "empty: no images found, must have one folder per class with PNG, JPEG, WebP, PPM or "
+            "PGM files");
+  folder_.write("empty/photo.gif", "x");
+  EXPECT_EQ(message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
+            "empty: no images found, must have one folder per class with PNG, JPEG, WebP, PPM or "
+            "PGM files; "
+            "found 1 .gif");
   folder_.write("rows.csv", "image,label\nnone.pgm,a\n");
   EXPECT_EQ(message_of([&] { make_image_dataset({item("rows.csv")}, settings(4, 2)); }),
             "rows.csv:2: 'none.pgm': image not found");
