@@ -35,12 +35,12 @@ struct Forward {
 
 struct Scale {
   at::Tensor weight;  // (D) fp32
-  at::Tensor bias;
+  at::Tensor bias;    // or undefined
 };
 
 Scale widened(const at::Tensor& weight, const at::Tensor& bias) {
-  const auto wide = weight.to(at::kFloat).contiguous();
-  return {wide, bias.defined() ? bias.to(at::kFloat).contiguous() : at::zeros_like(wide)};
+  return {weight.to(at::kFloat).contiguous(),
+          bias.defined() ? bias.to(at::kFloat).contiguous() : bias};
 }
 
 cpu::Rows norm_rows_of(const at::Tensor& x, int64_t begin, int64_t end, int64_t first_row) {
@@ -136,7 +136,7 @@ Gradients norm_backward(const variable_list& saved,
   return result;
 }
 
-// LayerNorm or RMSNorm.
+// LayerNorm or RMSNorm as an operation of autograd.
 class PlainNorm : public torch::autograd::Function<PlainNorm> {
  public:
   static at::Tensor forward(AutogradContext* context,
@@ -212,6 +212,13 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
   }
 };
 
+at::Tensor plain_norm(const at::Tensor& x, const NormWeights& norm) {
+  if (!at::GradMode::is_enabled()) {
+    return norm_forward({}, x.contiguous(), norm, {}, 0).out;
+  }
+  return PlainNorm::apply(x, norm.weight, optional(norm.bias), norm.epsilon, norm.is_rms);
+}
+
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 1 && weight.size(0) == x.size(1) &&
                   (!bias.defined() || bias.sizes() == weight.sizes()),
@@ -235,7 +242,7 @@ at::Tensor layer_norm(const at::Tensor& x,
   if (!has_norm_kernel(x)) {
     return reference::layer_norm(x, weight, bias, epsilon);
   }
-  return PlainNorm::apply(x, weight, optional(bias), epsilon, false);
+  return plain_norm(x, {.weight = weight, .bias = bias, .epsilon = epsilon, .is_rms = false});
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
@@ -244,7 +251,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
   if (!has_norm_kernel(x)) {
     return reference::rms_norm(x, weight, epsilon);
   }
-  return PlainNorm::apply(x, weight, std::nullopt, epsilon, true);
+  return plain_norm(x, {.weight = weight, .bias = {}, .epsilon = epsilon, .is_rms = true});
 }
 
 std::vector<at::Tensor> save_for_recompute(const at::Tensor& y) {
@@ -301,6 +308,11 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
     const auto sum = add_dropout(residual, branch, p, rng_key);
     return norm.is_rms ? rms_norm(sum, norm.weight, norm.epsilon)
                        : layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
+  }
+  if (!at::GradMode::is_enabled()) {
+    return norm_forward(residual.contiguous(), branch.contiguous(), norm, dropout_rule(p, rng_key),
+                        rng_key.first_row)
+        .out;
   }
   return AddDropoutNorm::apply(residual, branch, norm.weight, optional(norm.bias), norm.epsilon,
                                norm.is_rms, dropout_rule(p, rng_key), rng_key.first_row);

@@ -110,6 +110,13 @@ TEST_P(SplitAttention, CausalQueriesEndWithTheKeys) {
   compare({1, 5, 20}, {9, 5, 600}, 32, {.heads = 2, .is_causal = true, .rotary = table});
 }
 
+TEST_P(SplitAttention, AFewQueriesReadHeadsOfEveryWidth) {
+  for (const int64_t width : {1, 8, 20, 32, 52, 64, 96, 128, 150}) {
+    compare({1, 2, 4}, {9, 40, 600}, width, {.heads = 2, .key_heads = 1, .is_causal = true});
+    compare({1, 2}, {90, 600}, width, {.heads = 2, .is_causal = true, .window_radius = 21});
+  }
+}
+
 TEST_P(SplitAttention, PrefixesAreCountedFromTheFirstKey) {
   compare({1, 5, 20}, {9, 5, 90}, 32,
           {.heads = 2, .is_causal = true, .prefix_lengths = {9, 3, 80}});

@@ -125,7 +125,8 @@ at::Tensor rotary_table(int64_t rows, const RotaryOptions& options, const at::De
 
 at::Tensor apply_rotary(const at::Tensor& x, const at::Tensor& table, const at::Tensor& positions) {
   if (has_fused_kernel(x) && x.stride(2) == 1 && x.stride(1) == x.size(2)) {
-    return Rotate::apply(x, table, positions);
+    return at::GradMode::is_enabled() ? Rotate::apply(x, table, positions)
+                                      : rotated(x, table, positions, 1);
   }
   return reference::rotate(x, table.index_select(0, positions));
 }

@@ -16,96 +16,130 @@ inline bool is_decode_step(const AttentionTask<T>& task) {
          task.mask == nullptr && task.distances.rows == nullptr && task.dropout_rng.threshold == 0;
 }
 
-/// Row of a head: kVectors whole vectors, kept in registers; 0: any width.
-template <int kVectors>
-struct HeadRow {
-  Vec vectors[kVectors];
-
-  static HeadRow of(const float* x, int64_t /*width*/) {
-    HeadRow row;
-    for (int v = 0; v < kVectors; ++v) {
-      row.vectors[v] = load(x + v * kLanes);
-    }
-    return row;
-  }
-  template <class T>
-  float product_with(const T* x) const {
-    Vec total = zero();
-    for (int v = 0; v < kVectors; ++v) {
-      total = fma(load(x + v * kLanes), vectors[v], total);
-    }
-    return sum(total);
-  }
-  template <class T>
-  void add(Vec weight, const T* x) {
-    for (int v = 0; v < kVectors; ++v) {
-      vectors[v] = fma(weight, load(x + v * kLanes), vectors[v]);
-    }
-  }
-  void store_to(float* out) const {
-    for (int v = 0; v < kVectors; ++v) {
-      store(out + v * kLanes, vectors[v]);
-    }
-  }
+/// Keys or values of a head, for the tokens from `begin` to `end`.
+template <class T>
+struct CachedRows {
+  const T* first;
+  int64_t stride;
+  int64_t begin;
+  int64_t end;
 };
 
-template <>
-struct HeadRow<0> {
-  float* values;
-  int64_t width;
-
-  static HeadRow of(float* x, int64_t width) { return {x, width}; }
-  template <class T>
-  float product_with(const T* x) const {
-    Vec total = zero();
-    for_each_vector(width, [&](int64_t c, int count) {
-      total = fma(load_up_to(x + c, count), load_up_to(values + c, count), total);
-    });
-    return sum(total);
+/// Calls `body` for blocks of columns that fit registers, with their number of vectors (0: a part
+/// of one) and their first column.
+template <class Body>
+inline void for_each_column_block(int64_t width, Body body) {
+  constexpr int64_t kWide = 64;  // width of most heads
+  constexpr int64_t kNarrow = 32;
+  int64_t column = 0;
+  for (; column + kWide <= width; column += kWide) {
+    body.template operator()<kWide / kLanes>(column);
   }
-  template <class T>
-  void add(Vec weight, const T* x) {
-    for_each_vector(width, [&](int64_t c, int count) {
-      store(values + c, fma(weight, load_up_to(x + c, count), load(values + c)));
-    });
+  if (column + kNarrow <= width) {
+    body.template operator()<kNarrow / kLanes>(column);
+    column += kNarrow;
   }
-  void store_to(float* /*out*/) const {}
-};
+  for (; column < width; column += kLanes) {
+    body.template operator()<0>(column);
+  }
+}
 
+/// Adds the products of the keys' first kVectors vectors with the query.
 template <int kVectors, class T>
+inline void add_products(const CachedRows<T>& keys, const float* query, float* scores) {
+  Vec q[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    q[v] = load(query + v * kLanes);
+  }
+  for (int64_t j = keys.begin; j < keys.end; ++j) {
+    const T* const key = keys.first + j * keys.stride;
+    Vec total = zero();
+    for (int v = 0; v < kVectors; ++v) {
+      total = fma(load(key + v * kLanes), q[v], total);
+    }
+    scores[j] += sum(total);
+  }
+}
+
+/// Sum of the values' first kVectors vectors, weighted.
+template <int kVectors, class T>
+inline void mix_values(const CachedRows<T>& values, const float* weights, float* mixed) {
+  Vec total[kVectors] = {};
+  for (int64_t j = values.begin; j < values.end; ++j) {
+    const T* const value = values.first + j * values.stride;
+    const Vec weight = set(weights[j]);
+    for (int v = 0; v < kVectors; ++v) {
+      total[v] = fma(weight, load(value + v * kLanes), total[v]);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    store(mixed + v * kLanes, total[v]);
+  }
+}
+
+template <class T>
+inline void score_keys(CachedRows<T> keys, const float* query, int64_t width, float* scores) {
+  const T* const first = keys.first;
+  for_each_column_block(width, [&]<int kVectors>(int64_t column) {
+    keys.first = first + column;
+    if constexpr (kVectors > 0) {
+      add_products<kVectors>(keys, query + column, scores);
+    } else {
+      const int count = static_cast<int>(smaller(kLanes, width - column));
+      const Vec q = load_up_to(query + column, count);
+      for (int64_t j = keys.begin; j < keys.end; ++j) {
+        scores[j] += sum(load_up_to(keys.first + j * keys.stride, count) * q);
+      }
+    }
+  });
+}
+
+template <class T>
+inline void mix_rows(CachedRows<T> values, const float* weights, int64_t width, float* mixed) {
+  const T* const first = values.first;
+  for_each_column_block(width, [&]<int kVectors>(int64_t column) {
+    values.first = first + column;
+    if constexpr (kVectors > 0) {
+      mix_values<kVectors>(values, weights, mixed + column);
+    } else {
+      const int count = static_cast<int>(smaller(kLanes, width - column));
+      Vec total = zero();
+      for (int64_t j = values.begin; j < values.end; ++j) {
+        total = fma(set(weights[j]), load_up_to(values.first + j * values.stride, count), total);
+      }
+      store(mixed + column, total);
+    }
+  });
+}
+
+template <class T>
 inline void decode_query(const AttentionTask<T>& task, const Workspace<float>& w, int64_t i) {
   const int64_t position = task.first + i;
   const int64_t begin = larger(0, position - task.window_radius);
   const int64_t end = key_end(task, i, 1);
+  const int64_t first_vector = begin / 16 * 16;
   float* const scores = w.k.left;  // (keys), free because nothing is packed here
-  float highest = -__FLT_MAX__;
-  const auto query = HeadRow<kVectors>::of(w.q.left + i * w.width, task.width);
-  for (int64_t j = begin; j < end; ++j) {
-    scores[j] = query.product_with(task.k + j * task.kv_stride) +
-                (task.bias == nullptr ? 0.0F : task.bias[j - position]);
-    highest = scores[j] > highest ? scores[j] : highest;
+  for (int64_t j = first_vector; j < round_up_16(end); ++j) {
+    const bool is_seen = j >= begin && j < end;
+    scores[j] = !is_seen               ? -__builtin_inff()
+                : task.bias == nullptr ? 0.0F
+                                       : task.bias[j - position];
   }
-  for (int64_t j = end; j < round_up_16(end); ++j) {
-    scores[j] = -__builtin_inff();
+  score_keys<T>({task.k, task.kv_stride, begin, end}, w.q.left + i * w.width, task.width, scores);
+  Vec top = set(-__FLT_MAX__);
+  for (int64_t j = first_vector; j < round_up_16(end); j += kLanes) {
+    top = maximum(top, load(scores + j));
   }
+  const float highest = largest(top);
   Vec all = zero();
-  for (int64_t j = begin / 16 * 16; j < round_up_16(end); j += kLanes) {
-    for (int64_t before = j; before < begin && before < j + kLanes; ++before) {
-      scores[before] = -__builtin_inff();
-    }
+  for (int64_t j = first_vector; j < round_up_16(end); j += kLanes) {
     const Vec e = exp2(load(scores + j) - set(highest));
     store(scores + j, e);
     all = all + e;
   }
-  float* const values = w.values;
-  fill(values, w.width, 0.0F);
-  auto mixed = HeadRow<kVectors>::of(values, task.width);
-  for (int64_t j = begin; j < end; ++j) {
-    mixed.add(set(scores[j]), task.v + j * task.kv_stride);
-  }
-  mixed.store_to(values);
+  mix_rows<T>({task.v, task.kv_stride, begin, end}, scores, task.width, w.values);
   const float total = sum(all);
-  unpack<T>(values, task.dropout_rng.scale / total,
+  unpack<T>(w.values, task.dropout_rng.scale / total,
             {task.out + i * task.out_stride, task.out_stride, 1, task.width});
   task.lse[i] = highest + __builtin_log2f(total);
 }
@@ -114,13 +148,8 @@ template <class T>
 inline void decode_queries(const AttentionTask<T>& task) {
   const auto w = allocate_workspace<float>(task);
   pack<T>({task.q, task.q_stride, task.queries, task.width}, task.scale * kLog2E, w.q.left);
-  constexpr int64_t kCommonWidth = 64;  // width of most heads
   for (int64_t i = 0; i < task.queries; ++i) {
-    if (task.width == kCommonWidth) {
-      decode_query<kCommonWidth / kLanes>(task, w, i);
-    } else {
-      decode_query<0>(task, w, i);
-    }
+    decode_query(task, w, i);
   }
 }
 

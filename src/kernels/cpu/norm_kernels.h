@@ -20,8 +20,8 @@ inline void store_normalized_row(const NormForward<T>& norm, int64_t row, const 
   T* const out = norm.out + row * norm.rows.columns;
   for_each_vector(norm.rows.columns, [&](int64_t column, int count) {
     const Vec d = (load_up_to(x + column, count) - mean) * rstd;
-    const Vec y =
-        fma(d, load_up_to(norm.weight + column, count), load_up_to(norm.bias + column, count));
+    const Vec bias = norm.bias == nullptr ? zero() : load_up_to(norm.bias + column, count);
+    const Vec y = fma(d, load_up_to(norm.weight + column, count), bias);
     store_up_to(out + column, y, count);
   });
 }

@@ -61,7 +61,7 @@ struct NormForward {
   const T* residual;  // or null: `branch` is normalised as is, without dropout
   const T* branch;
   const float* weight;
-  const float* bias;
+  const float* bias;  // or null
   float epsilon;
   bool is_rms;  // RMSNorm: the mean is not subtracted
   T* sum;       // residual + dropout(branch), rounded; null without a residual
