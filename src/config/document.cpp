@@ -17,6 +17,9 @@ namespace {
 void check_is_config(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
+  if (path == "-") {
+    throw FileError("-: no such file, must be a config (YAML); standard input is /dev/stdin");
+  }
   if (fs::status(path, ignored).type() == fs::file_type::not_found) {
     throw FileError(str_cat(path,
                             ": no such file, must be a config (YAML); `weft init TASK DATA > ",

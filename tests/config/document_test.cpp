@@ -38,6 +38,8 @@ TEST(DocumentLoad, SaysWhatAFileIsThatIsNoConfig) {
             "b.yaml: no such file, must be a config (YAML); `weft init TASK "
             "DATA > " +
                 folder.path("b.yaml") + "` writes one");
+  EXPECT_EQ(message_of<FileError>([&] { Document::load("-", {}); }),
+            "-: no such file, must be a config (YAML); standard input is /dev/stdin");
   std::filesystem::create_directories(folder.path("run"));
   EXPECT_EQ(message("run"), "run: a directory, must be a config (YAML)");
   folder.write("run/config.yaml", "");
