@@ -61,8 +61,8 @@ __device__ inline void store_normalized(const cpu::NormForward<T>& norm,
                                         float rstd) {
   const int count = count_at(column, norm.rows.columns);
   const auto weight = widened(load_part<kIsWide>(norm.weight + column, count));
-  const auto bias = norm.bias == nullptr ? Vector{}
-                                         : widened(load_part<kIsWide>(norm.bias + column, count));
+  const auto bias =
+      norm.bias == nullptr ? Vector{} : widened(load_part<kIsWide>(norm.bias + column, count));
   Vector y;
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) {
