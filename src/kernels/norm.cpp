@@ -212,18 +212,24 @@ class AddDropoutNorm : public torch::autograd::Function<AddDropoutNorm> {
   }
 };
 
-at::Tensor plain_norm(const at::Tensor& x, const NormWeights& norm) {
-  if (!at::GradMode::is_enabled()) {
-    return norm_forward({}, x.contiguous(), norm, {}, 0).out;
-  }
-  return PlainNorm::apply(x, norm.weight, optional(norm.bias), norm.epsilon, norm.is_rms);
-}
-
 void check_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 1 && weight.size(0) == x.size(1) &&
                   (!bias.defined() || bias.sizes() == weight.sizes()),
               "a norm expects x (N, D), weight (D) and bias (D) or none, got ", x.sizes(), ", ",
               weight.sizes(), ", ", bias.defined() ? bias.sizes() : at::IntArrayRef());
+}
+
+at::Tensor plain_norm(const at::Tensor& x, const NormWeights& norm) {
+  const ScopedOperationTimer timer(Operation::kNorm);
+  check_norm(x, norm.weight, norm.bias);
+  if (!has_norm_kernel(x)) {
+    return norm.is_rms ? reference::rms_norm(x, norm.weight, norm.epsilon)
+                       : reference::layer_norm(x, norm.weight, norm.bias, norm.epsilon);
+  }
+  if (!at::GradMode::is_enabled()) {
+    return norm_forward({}, x.contiguous(), norm, {}, 0).out;
+  }
+  return PlainNorm::apply(x, norm.weight, optional(norm.bias), norm.epsilon, norm.is_rms);
 }
 
 }  // namespace
@@ -237,20 +243,10 @@ at::Tensor layer_norm(const at::Tensor& x,
                       const at::Tensor& weight,
                       const at::Tensor& bias,
                       double epsilon) {
-  const ScopedOperationTimer timer(Operation::kNorm);
-  check_norm(x, weight, bias);
-  if (!has_norm_kernel(x)) {
-    return reference::layer_norm(x, weight, bias, epsilon);
-  }
   return plain_norm(x, {.weight = weight, .bias = bias, .epsilon = epsilon, .is_rms = false});
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  const ScopedOperationTimer timer(Operation::kNorm);
-  check_norm(x, weight, {});
-  if (!has_norm_kernel(x)) {
-    return reference::rms_norm(x, weight, epsilon);
-  }
   return plain_norm(x, {.weight = weight, .bias = {}, .epsilon = epsilon, .is_rms = true});
 }
 
@@ -305,9 +301,7 @@ at::Tensor add_dropout_norm(const at::Tensor& residual,
   TORCH_CHECK(residual.sizes() == branch.sizes(), "add_dropout_norm expects two (N, D), got ",
               residual.sizes(), " and ", branch.sizes());
   if (!has_norm_kernel(residual) || residual.scalar_type() != branch.scalar_type()) {
-    const auto sum = add_dropout(residual, branch, p, rng_key);
-    return norm.is_rms ? rms_norm(sum, norm.weight, norm.epsilon)
-                       : layer_norm(sum, norm.weight, norm.bias, norm.epsilon);
+    return plain_norm(add_dropout(residual, branch, p, rng_key), norm);
   }
   if (!at::GradMode::is_enabled()) {
     return norm_forward(residual.contiguous(), branch.contiguous(), norm, dropout_rule(p, rng_key),

@@ -28,7 +28,7 @@ std::string message_of(const std::string& bytes) {
 TEST(Image, ReadsEveryKindAsPillowDoes) {
   for (const auto& [name, wanted] : image_reference()["files"].items()) {
     const auto image = read_image(image_folder() + name);
-    // Decoders of JPEG of other times round a step of the cosine transform otherwise.
+    // Decoders of JPEG and lossy WebP of other times round a step of the transform otherwise.
     EXPECT_LE(max_difference(image, image_in(wanted)),
               name.ends_with(".jpg") || name == "lossy.webp" ? 2 : 0)
         << name;

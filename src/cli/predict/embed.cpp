@@ -154,9 +154,8 @@ int run_embed(std::vector<std::string> raw) {
        .description =
            "Computes sentence embeddings of texts of the command line, of lines of text, of JSON "
            "lines {\"text\": ...} or of a table, and writes one vector for each, in the same "
-           "order. MODEL is a "
-           "sentence-transformers directory (its pooling, maximum length and normalization are "
-           "used) or any encoder.",
+           "order. MODEL is a sentence-transformers directory (its pooling, maximum length and "
+           "normalization are used) or any encoder.",
        .examples = {"weft embed pretrained/minilm 'A man plays a guitar.' 'Someone makes music.'",
                     "weft embed runs/bert-mini --input texts.jsonl.gz --pooling cls --normalize "
                     "--format safetensors --output vectors.safetensors"}},

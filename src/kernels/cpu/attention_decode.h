@@ -25,91 +25,56 @@ struct CachedRows {
   int64_t end;
 };
 
-/// Calls `body` for blocks of columns that fit registers, with their number of vectors (0: a part
-/// of one) and their first column.
+/// Calls `body` for blocks of columns that fit registers, with their number of vectors, their first
+/// column and the elements of each vector: all lanes, except in the last one of a row.
 template <class Body>
 inline void for_each_column_block(int64_t width, Body body) {
   constexpr int64_t kWide = 64;  // width of most heads
   constexpr int64_t kNarrow = 32;
   int64_t column = 0;
   for (; column + kWide <= width; column += kWide) {
-    body.template operator()<kWide / kLanes>(column);
+    body.template operator()<kWide / kLanes>(column, kLanes);
   }
   if (column + kNarrow <= width) {
-    body.template operator()<kNarrow / kLanes>(column);
+    body.template operator()<kNarrow / kLanes>(column, kLanes);
     column += kNarrow;
   }
   for (; column < width; column += kLanes) {
-    body.template operator()<0>(column);
+    body.template operator()<1>(column, static_cast<int>(smaller(kLanes, width - column)));
   }
 }
 
-/// Adds the products of the keys' first kVectors vectors with the query.
+/// Adds the products of the query with the first kVectors vectors of the keys.
 template <int kVectors, class T>
-inline void add_products(const CachedRows<T>& keys, const float* query, float* scores) {
+inline void add_products(const CachedRows<T>& keys, int count, const float* query, float* scores) {
   Vec q[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    q[v] = load(query + v * kLanes);
+    q[v] = load_up_to(query + v * kLanes, count);
   }
   for (int64_t j = keys.begin; j < keys.end; ++j) {
     const T* const key = keys.first + j * keys.stride;
     Vec total = zero();
     for (int v = 0; v < kVectors; ++v) {
-      total = fma(load(key + v * kLanes), q[v], total);
+      total = fma(load_up_to(key + v * kLanes, count), q[v], total);
     }
     scores[j] += sum(total);
   }
 }
 
-/// Sum of the values' first kVectors vectors, weighted.
+/// Sum of the first kVectors vectors of the values, weighted.
 template <int kVectors, class T>
-inline void mix_values(const CachedRows<T>& values, const float* weights, float* mixed) {
+inline void mix_values(const CachedRows<T>& values, int count, const float* weights, float* mixed) {
   Vec total[kVectors] = {};
   for (int64_t j = values.begin; j < values.end; ++j) {
     const T* const value = values.first + j * values.stride;
     const Vec weight = set(weights[j]);
     for (int v = 0; v < kVectors; ++v) {
-      total[v] = fma(weight, load(value + v * kLanes), total[v]);
+      total[v] = fma(weight, load_up_to(value + v * kLanes, count), total[v]);
     }
   }
   for (int v = 0; v < kVectors; ++v) {
     store(mixed + v * kLanes, total[v]);
   }
-}
-
-template <class T>
-inline void score_keys(CachedRows<T> keys, const float* query, int64_t width, float* scores) {
-  const T* const first = keys.first;
-  for_each_column_block(width, [&]<int kVectors>(int64_t column) {
-    keys.first = first + column;
-    if constexpr (kVectors > 0) {
-      add_products<kVectors>(keys, query + column, scores);
-    } else {
-      const int count = static_cast<int>(smaller(kLanes, width - column));
-      const Vec q = load_up_to(query + column, count);
-      for (int64_t j = keys.begin; j < keys.end; ++j) {
-        scores[j] += sum(load_up_to(keys.first + j * keys.stride, count) * q);
-      }
-    }
-  });
-}
-
-template <class T>
-inline void mix_rows(CachedRows<T> values, const float* weights, int64_t width, float* mixed) {
-  const T* const first = values.first;
-  for_each_column_block(width, [&]<int kVectors>(int64_t column) {
-    values.first = first + column;
-    if constexpr (kVectors > 0) {
-      mix_values<kVectors>(values, weights, mixed + column);
-    } else {
-      const int count = static_cast<int>(smaller(kLanes, width - column));
-      Vec total = zero();
-      for (int64_t j = values.begin; j < values.end; ++j) {
-        total = fma(set(weights[j]), load_up_to(values.first + j * values.stride, count), total);
-      }
-      store(mixed + column, total);
-    }
-  });
 }
 
 template <class T>
@@ -125,7 +90,10 @@ inline void decode_query(const AttentionTask<T>& task, const Workspace<float>& w
                 : task.bias == nullptr ? 0.0F
                                        : task.bias[j - position];
   }
-  score_keys<T>({task.k, task.kv_stride, begin, end}, w.q.left + i * w.width, task.width, scores);
+  for_each_column_block(task.width, [&]<int kVectors>(int64_t column, int count) {
+    add_products<kVectors, T>({task.k + column, task.kv_stride, begin, end}, count,
+                              w.q.left + i * w.width + column, scores);
+  });
   Vec top = set(-__FLT_MAX__);
   for (int64_t j = first_vector; j < round_up_16(end); j += kLanes) {
     top = maximum(top, load(scores + j));
@@ -137,7 +105,10 @@ inline void decode_query(const AttentionTask<T>& task, const Workspace<float>& w
     store(scores + j, e);
     all = all + e;
   }
-  mix_rows<T>({task.v, task.kv_stride, begin, end}, scores, task.width, w.values);
+  for_each_column_block(task.width, [&]<int kVectors>(int64_t column, int count) {
+    mix_values<kVectors, T>({task.v + column, task.kv_stride, begin, end}, count, scores,
+                            w.values + column);
+  });
   const float total = sum(all);
   unpack<T>(w.values, task.dropout_rng.scale / total,
             {task.out + i * task.out_stride, task.out_stride, 1, task.width});

@@ -112,8 +112,7 @@ TEST_F(ImageDatasetTest, MistakesNameTheirPlace) {
   folder_.write("empty/photo.gif", "x");
   EXPECT_EQ(message_of([&] { make_image_dataset({item("empty")}, settings(4, 2)); }),
             "empty: no images found, must have one folder per class with PNG, JPEG, WebP, PPM or "
-            "PGM files; "
-            "found 1 .gif");
+            "PGM files; found 1 .gif");
   folder_.write("rows.csv", "image,label\nnone.pgm,a\n");
   EXPECT_EQ(message_of([&] { make_image_dataset({item("rows.csv")}, settings(4, 2)); }),
             "rows.csv:2: 'none.pgm': image not found");
