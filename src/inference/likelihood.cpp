@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -25,6 +26,7 @@ using models::Tokens;
 namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kPendingBatches = 64;  // of a text: its windows may be many times its size
 
 /// Moves white space at the end of the context to the continuation.
 Continuation move_trailing_space(const Continuation& item) {
@@ -58,7 +60,20 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
   }
   const auto& options = model.options();
   const auto limit = models::position_limit(options);
-  length_ = limit > 0 ? limit : kUnlimited;
+  if (limit > 0 && settings_.max_length > limit) {
+    throw UserError(str_cat("max_length ", settings_.max_length, ": must be at most ", limit,
+                            ", the number of positions of the model"));
+  }
+  length_ = settings_.max_length > 0 ? settings_.max_length : limit > 0 ? limit : kUnlimited;
+  if (settings_.stride > length_) {
+    throw UserError(str_cat("stride ", settings_.stride, ": must be at most ", length_,
+                            ", the tokens of a window (max_length)"));
+  }
+  if (settings_.stride > 0 && length_ == kUnlimited) {
+    throw UserError(str_cat("stride ", settings_.stride,
+                            ": needs max_length, since the model has no limit of positions"));
+  }
+  stride_ = settings_.stride > 0 ? settings_.stride : length_;
   if (reads_source_ && options.decoder.decoder_start_id < 0) {
     throw UserError("no decoder_start_token_id in config.json: the first decoder token is unknown");
   }
@@ -80,9 +95,9 @@ int64_t LikelihoodScorer::begin_token() const {
 
 void LikelihoodScorer::add_continuation(std::size_t item,
                                         const Continuation& raw,
-                                        std::vector<Window>& windows,
-                                        Likelihood& result) const {
+                                        Pending& pending) const {
   const auto [before, after] = move_trailing_space(raw);
+  auto& result = pending.results[item];
   Window window{.item = item, .source = {}, .inputs = {}, .targets = {}};
   const auto& decoder = model_.options().decoder;
   Tokens context;
@@ -111,7 +126,7 @@ void LikelihoodScorer::add_continuation(std::size_t item,
   if (window.targets.size() > limit) {
     result.was_truncated = true;
     if (!reads_source_ && !model_.options().is_prefix_lm && model_.options().prefix_end_id < 0) {
-      return add_windows(item, context.back(), window.targets, windows);
+      return add_windows(item, context.back(), window.targets, pending);
     }
     window.targets.erase(window.targets.begin(), window.targets.end() - length_);
   }
@@ -134,39 +149,50 @@ void LikelihoodScorer::add_continuation(std::size_t item,
   if (!window.targets.empty()) {
     window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
   }
-  windows.push_back(std::move(window));
+  add(std::move(window), pending);
 }
 
 void LikelihoodScorer::add_windows(std::size_t item,
                                    int64_t before,
                                    const Tokens& tokens,
-                                   std::vector<Window>& windows) const {
+                                   Pending& pending) const {
   const auto limit =
       static_cast<std::size_t>(std::min<int64_t>(length_, static_cast<int64_t>(tokens.size())));
   Window first{.item = item, .source = {}, .inputs = {before}, .targets = {}};
   first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
   first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
-  windows.push_back(std::move(first));
+  add(std::move(first), pending);
   for (auto done = limit; done < tokens.size();) {
-    const auto end = std::min(done + static_cast<std::size_t>(length_), tokens.size());
+    const auto end = std::min(done + static_cast<std::size_t>(stride_), tokens.size());
     Window next{.item = item, .source = {}, .inputs = {}, .targets = {}};
     const auto at = [&](std::size_t index) {
       return tokens.begin() + static_cast<std::ptrdiff_t>(index);
     };
     next.targets.assign(at(done), at(end));
     next.inputs.assign(at(end - static_cast<std::size_t>(length_) - 1), at(end - 1));
-    windows.push_back(std::move(next));
+    add(std::move(next), pending);
     done = end;
+  }
+}
+
+void LikelihoodScorer::add(Window window, Pending& pending) const {
+  if (window.targets.empty()) {
+    return;
+  }
+  pending.tokens += window.token_count();
+  pending.windows.push_back(std::move(window));
+  if (pending.tokens >= pending.most_tokens) {
+    compute(pending);
   }
 }
 
 std::vector<Likelihood> LikelihoodScorer::score(const std::vector<Continuation>& items) const {
   std::vector<Likelihood> results(items.size());
-  std::vector<Window> windows;
+  Pending pending{.results = results, .most_tokens = kUnlimited, .text_tokens = 0};
   for (std::size_t i = 0; i < items.size(); ++i) {
-    add_continuation(i, items[i], windows, results[i]);
+    add_continuation(i, items[i], pending);
   }
-  compute(windows, results);
+  compute(pending);
   return results;
 }
 
@@ -177,20 +203,27 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
                     "of a whole text");
   }
   std::vector<Likelihood> results(texts.size());
-  std::vector<Window> windows;
+  std::vector<Tokens> tokens;
+  Pending pending{.results = results,
+                  .most_tokens = kPendingBatches * settings_.batch_tokens,
+                  .text_tokens = 0};
+  for (const auto& text : texts) {
+    tokens.push_back(tokenizer_.ids(text));
+    pending.text_tokens += static_cast<int64_t>(tokens.back().size());
+  }
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (const auto tokens = tokenizer_.ids(texts[i]); !tokens.empty()) {
-      add_windows(i, begin_token(), tokens, windows);
+    if (!tokens[i].empty()) {
+      add_windows(i, begin_token(), tokens[i], pending);
     }
   }
-  compute(windows, results);
+  compute(pending);
   return results;
 }
 
-void LikelihoodScorer::compute(std::vector<Window>& windows,
-                               std::vector<Likelihood>& results) const {
+void LikelihoodScorer::compute(Pending& pending) const {
   const at::NoGradGuard guard;
-  std::erase_if(windows, [](const Window& window) { return window.targets.empty(); });
+  const auto windows = std::exchange(pending.windows, {});
+  pending.tokens = 0;
   std::vector<const Window*> order;
   for (const auto& window : windows) {
     order.push_back(&window);
@@ -203,7 +236,7 @@ void LikelihoodScorer::compute(std::vector<Window>& windows,
   int64_t token_count = 0;
   for (const auto* window : order) {
     if (!batch.empty() && token_count + window->token_count() > settings_.batch_tokens) {
-      compute_batch(batch, results);
+      compute_batch(batch, pending);
       batch.clear();
       token_count = 0;
     }
@@ -211,12 +244,12 @@ void LikelihoodScorer::compute(std::vector<Window>& windows,
     token_count += window->token_count();
   }
   if (!batch.empty()) {
-    compute_batch(batch, results);
+    compute_batch(batch, pending);
   }
 }
 
 void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
-                                     std::vector<Likelihood>& results) const {
+                                     Pending& pending) const {
   if (settings_.on_step) {
     settings_.on_step();
   }
@@ -258,13 +291,18 @@ void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
   const auto metrics = model_.lm_metrics(states, targets);
   std::size_t at = 0;
   for (const auto* window : batch) {
-    auto& result = results[window->item];
+    auto& result = pending.results[window->item];
     for (const auto target : window->targets) {
       result.log_probability -= metrics.losses[at];
       result.is_greedy = result.is_greedy && metrics.predictions[at] == target;
       ++result.tokens;
       ++at;
     }
+  }
+  pending.scored += static_cast<int64_t>(at);
+  if (pending.text_tokens > 0 && settings_.on_progress) {
+    settings_.on_progress(static_cast<double>(pending.scored) /
+                          static_cast<double>(pending.text_tokens));
   }
 }
 

@@ -26,7 +26,10 @@ struct Likelihood {
 
 struct LikelihoodSettings {
   int64_t batch_tokens = 4096;         // maximum per batch
+  int64_t max_length = 0;              // tokens per window; 0: all positions of the model
+  int64_t stride = 0;                  // tokens scored per window of a text; 0: max_length
   std::function<void()> on_step = {};  // called once per batch; may throw to abort
+  std::function<void(double fraction)> on_progress = {};  // with the scored part of whole texts
 };
 
 /// Log-likelihood of texts under a generative model. Tokenisation follows lm-evaluation-harness:
@@ -38,15 +41,17 @@ struct LikelihoodSettings {
 /// batching.
 class LikelihoodScorer {
  public:
-  /// Throws UserError for a model that cannot generate.
+  /// Throws UserError for a model that cannot generate, a max_length of more tokens than the model
+  /// has positions, and a stride of more tokens than a window has.
   LikelihoodScorer(models::Model& model,
                    const data::Tokenizer& tokenizer,
                    LikelihoodSettings settings = {});
 
   std::vector<Likelihood> score(const std::vector<Continuation>& items) const;
 
-  /// Scores whole texts in windows of the model's length: each token once, given the tokens before
-  /// it in its window.
+  /// Scores whole texts in windows of max_length tokens: each token once, given the tokens before
+  /// it in its window. A window begins `stride` tokens after the one before it and scores its last
+  /// `stride` tokens, so that each has at least max_length - stride tokens of context.
   std::vector<Likelihood> score_texts(const std::vector<std::string>& texts) const;
 
  private:
@@ -60,25 +65,33 @@ class LikelihoodScorer {
     int64_t token_count() const { return static_cast<int64_t>(source.size() + inputs.size()); }
   };
 
+  /// Windows to compute, and where their results go.
+  struct Pending {
+    std::vector<Likelihood>& results;
+    int64_t most_tokens;  // are computed as soon as there are so many
+    int64_t text_tokens;  // of all whole texts; 0: none
+    int64_t scored = 0;   // targets so far
+    int64_t tokens = 0;   // of the windows
+    std::vector<Window> windows = {};
+  };
+
   int64_t begin_token() const;
-  void add_continuation(std::size_t item,
-                        const Continuation& raw,
-                        std::vector<Window>& windows,
-                        Likelihood& result) const;
+  void add_continuation(std::size_t item, const Continuation& raw, Pending& pending) const;
   /// `before`: the token in front of the first window.
   void add_windows(std::size_t item,
                    int64_t before,
                    const models::Tokens& tokens,
-                   std::vector<Window>& windows) const;
-  void compute(std::vector<Window>& windows, std::vector<Likelihood>& results) const;
-  void compute_batch(const std::vector<const Window*>& batch,
-                     std::vector<Likelihood>& results) const;
+                   Pending& pending) const;
+  void add(Window window, Pending& pending) const;
+  void compute(Pending& pending) const;
+  void compute_batch(const std::vector<const Window*>& batch, Pending& pending) const;
 
   models::Model& model_;
   const data::Tokenizer& tokenizer_;
   LikelihoodSettings settings_;
   bool reads_source_;
   int64_t length_;  // maximum number of tokens that the model reads
+  int64_t stride_;  // tokens that a window of a text scores, at most length_
 };
 
 }  // namespace weft::inference

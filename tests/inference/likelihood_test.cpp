@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
@@ -9,7 +11,9 @@
 
 #include "inference/choice_metrics.h"
 #include "kernels/linear/linear.h"
+#include "nn/position/position.h"
 #include "objectives/tiny_gpt.h"
+#include "support/components.h"
 
 namespace weft::inference {
 namespace {
@@ -140,6 +144,71 @@ TEST_F(LikelihoodTest, LongContinuationsAreScoredInWindows) {
   EXPECT_TRUE(found[1].was_truncated);
   EXPECT_GE(found[1].tokens, found[0].tokens);
   EXPECT_GT(std::abs(found[1].log_probability - found[0].log_probability), 1e-3);
+}
+
+TEST_F(LikelihoodTest, StridesGiveEachTokenContext) {
+  std::string text = "sat";
+  for (int i = 0; i < 60; ++i) {
+    text += i % 3 == 0 ? " cat" : " dog";
+  }
+  auto tokens = tokens_of(text);
+  const auto count = tokens.size();
+  tokens.insert(tokens.begin(), model_->options().bos_id);
+  const auto scored = [&](int64_t length, int64_t stride, int64_t batch_tokens) {
+    const LikelihoodScorer scorer(
+        *model_, tokenizer_,
+        {.batch_tokens = batch_tokens, .max_length = length, .stride = stride});
+    const auto found = scorer.score_texts({text})[0];
+    EXPECT_EQ(found.tokens, static_cast<int64_t>(count));
+    EXPECT_NEAR(scorer.score({{"", text}})[0].log_probability, found.log_probability, 1e-4);
+    return found.log_probability;
+  };
+  for (const auto& [length, stride] :
+       {std::pair<std::size_t, std::size_t>{16, 1}, {16, 5}, {9, 9}}) {
+    double expected = by_hand({tokens.begin(), tokens.begin() + length + 1}, length);
+    for (auto end = length; end < count;) {
+      const auto scores = std::min(stride, count - end);
+      end += scores;
+      expected += by_hand({tokens.begin() + end - length, tokens.begin() + end + 1}, scores);
+    }
+    const auto signed_length = static_cast<int64_t>(length);
+    const auto signed_stride = static_cast<int64_t>(stride);
+    EXPECT_NEAR(scored(signed_length, signed_stride, 4096), expected, 1e-4);
+    EXPECT_NEAR(scored(signed_length, signed_stride, 1), expected, 1e-4);
+  }
+  EXPECT_NEAR(scored(0, 0, 4096), scored(test::kGptLength, test::kGptLength, 4096), 1e-4);
+}
+
+TEST_F(LikelihoodTest, ProgressOfTextsEndsAtOne) {
+  std::vector<double> seen;
+  const LikelihoodScorer scorer(
+      *model_, tokenizer_,
+      {.batch_tokens = 1, .on_progress = [&](double fraction) { seen.push_back(fraction); }});
+  scorer.score_texts({"the cat sat on the mat", "a dog ran"});
+  ASSERT_EQ(seen.size(), 2);
+  EXPECT_LT(seen[0], 1);
+  EXPECT_EQ(seen[1], 1);
+}
+
+TEST_F(LikelihoodTest, WindowsFitThePositions) {
+  const auto message = [&](int64_t length, int64_t stride) -> std::string {
+    try {
+      LikelihoodScorer(*model_, tokenizer_, {.max_length = length, .stride = stride});
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(25, 0),
+            "max_length 25: must be at most 24, the number of positions of the model");
+  EXPECT_EQ(message(8, 9), "stride 9: must be at most 8, the tokens of a window (max_length)");
+  EXPECT_EQ(message(24, 24), "");
+  auto options = model_->options();
+  options.layer_types.positions = {test::component(nn::position_types(), "position", "type: none")};
+  model_ = models::make_model(options, 3);
+  EXPECT_EQ(message(0, 24),
+            "stride 24: needs max_length, since the model has no limit of positions");
+  EXPECT_EQ(message(100, 24), "");
 }
 
 TEST_F(LikelihoodTest, LongContextsAreTruncatedOnTheLeft) {

@@ -1,6 +1,9 @@
 #include "cli/score/score.h"
 
+#include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -38,6 +41,15 @@ struct ScoreGroup {
   std::string task;
   std::unique_ptr<ScoreItemReader> items;
 };
+
+/// Shows the scored part of the files and the time that is left.
+std::function<void(double fraction)> show_remaining() {
+  return [begin = std::chrono::steady_clock::now()](double fraction) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    log::set_progress_line(str_cat("scoring  ", std::floor(100 * fraction), " %  ETA ",
+                                   format_duration(passed.count() * (1 / fraction - 1))));
+  };
+}
 
 /// Exactly, to send it to another rank.
 Json json_of(const Likelihood& found) {
@@ -79,7 +91,10 @@ class Scorer {
         *model_, *tokenizer_,
         inference::LikelihoodSettings{
             .batch_tokens = arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 24),
-            .on_step = [] { throw_if_stopped("scoring"); }});
+            .max_length = arguments.integer("max-length", 0, 1, int64_t{1} << 30),
+            .stride = arguments.integer("stride", 0, 1, int64_t{1} << 30),
+            .on_step = [] { throw_if_stopped("scoring"); },
+            .on_progress = arguments.has("text") ? show_remaining() : nullptr});
   }
 
   /// Scores one group and returns its metrics, on rank 0; without `writer` no lines are written.
@@ -300,6 +315,12 @@ void declare_score(Arguments& arguments) {
       .flag("unconditional", "Also score each choice without its context, for acc_mutual_info")
       .value("word-count", "N",
              "Number of words used for word_perplexity, instead of counting those in the texts");
+  arguments.group("Long texts", HelpLevel::kHelpAll)
+      .value("max-length", "N",
+             "Tokens per window of a long text (default: as many as the model has positions)")
+      .value("stride", "N",
+             "Tokens scored in each window, after max-length - N tokens of context (default: "
+             "max-length, windows that do not overlap)");
   declare_text_scores(arguments);
   arguments.group("Performance")
       .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
@@ -354,12 +375,11 @@ int run_score(std::vector<std::string> raw) {
            "acc_bytes, acc_mutual_info; perplexity; word_perplexity, byte_perplexity, "
            "bits_per_byte. With --hypotheses it compares generated lines with references instead: "
            "BLEU and chrF as in sacreBLEU, ROUGE as in Google's rouge_score.",
-       .examples =
-           {"weft score runs/gpt-mini --task configs/score/copa.yaml",
-            "weft score runs/gpt-mini --task 'configs/score/*.yaml' --table",
-            "weft score runs/gpt-mini --text corpora/lm_wikitext2/test.txt --word-count 245569",
-            "weft score --hypotheses test.de --references "
-            "corpora/mt_multi30k/test2016.de --metric bleu,chrf"}},
+       .examples = {"weft score runs/gpt-mini --task configs/score/copa.yaml",
+                    "weft score runs/gpt-mini --task 'configs/score/*.yaml' --table",
+                    "weft score runs/gpt-mini --text corpora/lm_wikitext2/test.txt --stride 64",
+                    "weft score --hypotheses test.de --references "
+                    "corpora/mt_multi30k/test2016.de --metric bleu,chrf"}},
       0, 1);
   declare_score(arguments);
   if (!arguments.parse(raw)) {
@@ -370,8 +390,9 @@ int run_score(std::vector<std::string> raw) {
       throw UsageError("weft score: --hypotheses are compared without a model: omit '" +
                        arguments.positional()[0] + "'");
     }
-    for (const std::string name : {"input", "plain", "text-column", "task", "data", "table", "text",
-                                   "delimiter", "unconditional", "word-count", "batch-tokens"}) {
+    for (const std::string name :
+         {"input", "plain", "text-column", "task", "data", "table", "text", "delimiter",
+          "unconditional", "word-count", "max-length", "stride", "batch-tokens"}) {
       if (arguments.has(name)) {
         throw UsageError("weft score: --" + name + " needs a model, --hypotheses does not use one");
       }
