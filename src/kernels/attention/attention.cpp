@@ -149,7 +149,7 @@ void check_rotary(const at::Tensor& table, int64_t max_length, int64_t width) {
 }
 
 int64_t key_heads_of(const AttentionSettings& settings) {
-  const int64_t key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  const int64_t key_heads = settings.key_heads_or_heads();
   TORCH_CHECK(settings.heads > 0 && settings.heads % key_heads == 0, "attention expects ",
               key_heads, " key heads to divide ", settings.heads, " query heads");
   return key_heads;

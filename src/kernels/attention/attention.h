@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -42,6 +43,12 @@ struct AttentionSettings {
   /// Only for queries and keys of the same tokens, with as many key heads as heads and without a
   /// rotary table.
   DistanceVectors distance_vectors = {};
+
+  int64_t key_heads_or_heads() const { return key_heads > 0 ? key_heads : heads; }
+  /// For heads of `width` features.
+  double scale_or_default(int64_t width) const {
+    return scale != 0.0 ? scale : 1.0 / std::sqrt(static_cast<double>(width));
+  }
 };
 
 /// Softmax attention within each sequence of the layout (arXiv:1706.03762). qkv (N, (H + 2 G) K):

@@ -198,11 +198,10 @@ c10::intrusive_ptr<AttentionPlan> make_attention_plan(
   std::stable_sort(plan->order.begin(), plan->order.end(),
                    [&](int64_t a, int64_t b) { return work(a) > work(b); });
   plan->heads = settings.heads;
-  plan->key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  plan->key_heads = settings.key_heads_or_heads();
   plan->width = width;
   plan->first_sequence = rng_key.first_sequence;
-  plan->scale = static_cast<float>(
-      settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(width)));
+  plan->scale = static_cast<float>(settings.scale_or_default(width));
   plan->is_causal = settings.is_causal;
   plan->prefix_lengths = settings.prefix_lengths;
   plan->window_radius = settings.window_radius;

@@ -238,8 +238,7 @@ PartialAttention attend(const Parts& parts, const Group& group, const Call& call
   const auto q = rotate_from(parts.q, settings.rotary, group.shifts).transpose(1, 2);
   const auto k = heads(rotate_from(parts.k, settings.rotary, none));
   const auto v = heads(parts.v);
-  const double scale =
-      settings.scale != 0.0 ? settings.scale : 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const double scale = settings.scale_or_default(q.size(-1));
   if (needs_no_mask(group, call)) {
     return {.out = at::scaled_dot_product_attention(q, k, v, {}, 0.0, settings.is_causal, scale)
                        .transpose(1, 2)};
@@ -310,7 +309,7 @@ at::Tensor attention(const at::Tensor& qkv,
                      const Layout& layout,
                      const AttentionSettings& settings,
                      const RngKey& rng_key) {
-  const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+  const auto key_heads = settings.key_heads_or_heads();
   const auto width = qkv.size(1) / (settings.heads + 2 * key_heads);
   const auto own = settings.heads * width;
   const auto shared = key_heads * width;

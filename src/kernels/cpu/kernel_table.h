@@ -43,6 +43,13 @@ struct Operations {
   void (*rotate)(RotateRows<T> work);
   void (*attention_forward)(const AttentionTask<T>& task);
   void (*attention_backward)(const AttentionTask<T>& task);
+  /// Weights, and the output of the weights after dropout.
+  void (*edge_weights)(const EdgeAttention<T>& work);
+  void (*edge_values)(const EdgeAttention<T>& work);
+  /// Gradients of the values and of the weights after dropout; then, of those of the weights, the
+  /// gradients of queries, keys and vectors.
+  void (*edge_values_backward)(const EdgeAttention<T>& work);
+  void (*edge_weights_backward)(const EdgeAttention<T>& work);
   void (*quantize_rows)(const QuantizeRows<T, int8_t>& work);
   void (*quantize_rows_wide)(const QuantizeRows<T, int16_t>& work);
   void (*scale_sums)(const ScaleSums<T>& work);

@@ -6,6 +6,7 @@
 #include "kernels/cpu/cell_kernels.h"
 #include "kernels/cpu/cross_entropy_kernels.h"
 #include "kernels/cpu/dropout_kernels.h"
+#include "kernels/cpu/edge_kernels.h"
 #include "kernels/cpu/few_rows_kernels.h"
 #include "kernels/cpu/gated_kernels.h"
 #include "kernels/cpu/int8_kernels.h"
@@ -46,6 +47,10 @@ constexpr Operations<T> operations() {
           .rotate = rotate<T>,
           .attention_forward = attention_forward<T>,
           .attention_backward = attention_backward<T>,
+          .edge_weights = edge_weights<T>,
+          .edge_values = edge_values<T>,
+          .edge_values_backward = edge_values_backward<T>,
+          .edge_weights_backward = edge_weights_backward<T>,
           .quantize_rows = quantize_rows<T, int8_t>,
           .quantize_rows_wide = quantize_rows<T, int16_t>,
           .scale_sums = scale_sums<T>,

@@ -289,6 +289,38 @@ struct AttentionTask {
   bool is_last;
 };
 
+/// Attention of one head of one sequence to the keys that edges name: query i has the edges
+/// begins[i] - begins[0] to before begins[i + 1] - begins[0].
+template <class T>
+struct EdgeAttention {
+  const T* q;
+  const T* k;
+  const T* v;
+  int64_t q_stride;
+  int64_t k_stride;
+  int64_t v_stride;
+  int64_t queries;
+  int64_t width;  // K
+  float scale;
+  const int64_t* begins;
+  const int32_t* keys;   // (edges) rows of k and v
+  const int32_t* kinds;  // (edges) rows of `vectors`
+  const float* vectors;  // (kinds, width) added to the keys of the edges of a kind, or null
+  float* weights;        // (edges)
+  float* dropped;        // (edges) after dropout; may be `weights`
+  T* out;
+  int64_t out_stride;
+  // Backward only.
+  const T* gradient;  // of out
+  float* dweights;    // (edges) gradients of `dropped`, then those of `weights`; overwritten
+  T* dq;
+  int64_t dq_stride;
+  float* dk;  // accumulated, like `dv` and `dvectors`
+  float* dv;
+  int64_t dkv_stride;
+  float* dvectors;  // (kinds, width), or null
+};
+
 inline constexpr int64_t kQueryBlock = 48;  // rows per block of scores
 inline constexpr int64_t kKeyTile = 512;    // columns per block of scores
 

@@ -1,13 +1,15 @@
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include <ATen/ATen.h>
 
-#include "kernels/to_device.h"
+#include "kernels/attention/edge_attention.h"
+#include "nn/attention/attention_core.h"
 #include "nn/attention/attention_types.h"
-#include "nn/attention/patterns/sparse_pattern.h"
 #include "nn/attention/scores/score_parts.h"
 #include "nn/attention/self_attention.h"
-#include "nn/attention/sparse_core.h"
 #include "nn/attention/tree/binary_tree.h"
 #include "nn/attention/tree/span_nodes.h"
 
@@ -39,62 +41,54 @@ class TreeEdges {
   std::optional<BinaryTree> tree_;  // nullopt: CausalBinaryTree
 };
 
-class TreePattern : public SparsePattern {
+/// Attention of the nodes of each sequence along their edges. A learned vector of the kind of an
+/// edge, its level, side and place, is added to the key (arXiv:1911.04070, section 3.2).
+class TreeCore : public AttentionCore {
  public:
-  TreePattern(int64_t neighbours, bool is_causal)
-      : neighbours_(neighbours), is_causal_(is_causal) {}
-
-  void add_keys(const AttentionSpan& span,
-                int64_t /*head*/,
-                int64_t position,
-                std::vector<KeyRange>& keys) const override {
-    for (const auto& edge : TreeEdges(span.keys, neighbours_, is_causal_).of(position)) {
-      keys.push_back({edge.node, edge.node + 1});
+  TreeCore(const AttentionOptions& options, const BinaryTreeOptions& own)
+      : options_(options), own_(own) {
+    if (own.is_relative) {
+      edge_vectors_ = register_parameter(
+          "edge_vectors", at::empty({(own.clip + 1) * kinds_of_level(), head_dim(options)}));
     }
   }
 
- private:
-  int64_t neighbours_;
-  bool is_causal_;
-};
-
-/// Adds the product of the query and a learned vector of the kind of the edge: its level, side and
-/// place (arXiv:1911.04070, section 3.2).
-class TreeEdgeScores : public ScoreModifier {
- public:
-  TreeEdgeScores(const AttentionOptions& options, const BinaryTreeOptions& own)
-      : own_(own), is_causal_(options.is_causal), scale_(score_scale(options)) {
-    keys_ = register_parameter("keys",
-                               at::empty({(own.clip + 1) * kinds_of_level(), head_dim(options)}));
-  }
-
-  at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
-    const auto products = project_features(tile.query, keys_).to(scores.scalar_type());
-    const auto kinds = kinds_of(tile.span).to(scores.device());
-    return scores +
-           products.gather(3, kinds.expand({products.size(0), products.size(1), -1, -1})) * scale_;
+  at::Tensor forward(const CoreInput& input, const ForwardContext& context) override {
+    const auto rows = separated(input, options_);
+    return kernels::edge_attention(rows, input.queries, edges_of(input, rows, context),
+                                   edge_vectors_, attention_settings(options_, context, false),
+                                   input.rng_key);
   }
 
  private:
   int64_t kinds_of_level() const { return 2 * own_.neighbours + 1; }
 
-  /// (L, S); 0 where there is no edge.
-  at::Tensor kinds_of(const AttentionSpan& span) const {
-    const TreeEdges edges(span.keys, own_.neighbours, is_causal_);
-    auto kinds = at::zeros({span.queries, span.keys}, at::kLong);
-    auto* row = kinds.data_ptr<int64_t>();
-    for (int64_t i = 0; i < span.queries; ++i, row += span.keys) {
-      for (const auto& edge : edges.of(span.offset + i)) {
-        row[edge.node] = std::min(edge.level, own_.clip) * kinds_of_level() + edge.ordinal;
+  std::shared_ptr<const kernels::AttentionEdges> edges_of(const CoreInput& input,
+                                                          const kernels::AttentionInput& rows,
+                                                          const ForwardContext& context) const {
+    const auto result = std::make_shared<kernels::AttentionEdges>();
+    for (int64_t b = 0; b < input.queries.sequences(); ++b) {
+      const auto span = span_of(input, b, options_.is_causal, context);
+      if (span.queries == 0) {
+        continue;
+      }
+      const TreeEdges edges(span.keys, own_.neighbours, options_.is_causal);
+      const auto first_key = rows.key_begins[static_cast<std::size_t>(b)];
+      for (int64_t i = 0; i < span.queries; ++i) {
+        for (const auto& edge : edges.of(span.offset + i)) {
+          result->keys.push_back(static_cast<int32_t>(first_key + edge.node));
+          result->kinds.push_back(static_cast<int32_t>(
+              std::min(edge.level, own_.clip) * kinds_of_level() + edge.ordinal));
+        }
+        result->begins.push_back(std::ssize(result->keys));
       }
     }
-    return kinds;
+    return result;
   }
 
+  AttentionOptions options_;
   BinaryTreeOptions own_;
-  bool is_causal_;
-  double scale_;
-  at::Tensor keys_;  // (kinds, K)
+  at::Tensor edge_vectors_;  // (kinds, K); undefined without `relative`
 };
 
 class BinaryTreeAttention : public SelfAttention, public UsesSpanNodes {
@@ -137,16 +131,8 @@ AttentionMaker read_binary_tree_attention(config::Section& section) {
                    "found 'binary_tree' with positions by distance, which its spans do not have; "
                    "learned and sinusoidal positions are possible");
     }
-    auto options = given;
-    if (own.is_relative) {
-      options.position_modifiers.push_back([own](const AttentionOptions& layer) {
-        return NamedModifier{"edges", std::make_shared<TreeEdgeScores>(layer, own)};
-      });
-    }
-    const std::vector<std::shared_ptr<SparsePattern>> patterns{
-        std::make_shared<TreePattern>(own.neighbours, given.is_causal)};
     return std::make_shared<BinaryTreeAttention>(
-        options, SelfAttentionParts{.core = std::make_shared<SparseCore>(options, patterns)});
+        given, SelfAttentionParts{.core = std::make_shared<TreeCore>(given, own)});
   };
 }
 

@@ -188,7 +188,7 @@ TEST(BinaryTreeAttention, FollowsItsFormula) {
     const auto qkv =
         at::linear(rows, parameters["0.attention.qkv.weight"], parameters["0.attention.qkv.bias"])
             .view({-1, 3, kTreeHeads, kTreeHeadDim});
-    const auto& edge_keys = parameters["0.attention.core.dense.edges.keys"];  // (kinds, K)
+    const auto& edge_keys = parameters["0.attention.core.edge_vectors"];  // (kinds, K)
     ASSERT_EQ(edge_keys.size(0), (kClip + 1) * (2 * kNeighbours + 1));
     auto mixed = at::empty({nodes, kTreeHeads, kTreeHeadDim});
     for (int64_t node = 0; node < nodes; ++node) {
