@@ -34,6 +34,12 @@ Tensors parts_of(const at::Tensor& qkv, const Plan& plan) {
   return tensors;
 }
 
+/// The gradient of products with DistanceVectors, in the type of the queries; `gradient` is not
+/// scaled yet, or undefined.
+at::Tensor scaled_gradient(const at::Tensor& gradient, const Plan& plan, const at::Tensor& query) {
+  return gradient.defined() ? gradient.mul_(plan.scale).to(query.scalar_type()) : gradient;
+}
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static at::Tensor forward(AutogradContext* context,
@@ -71,10 +77,11 @@ class Attention : public torch::autograd::Function<Attention> {
     tensors.dk = dqkv_parts.k;
     tensors.dv = dqkv_parts.v;
     const auto dbias = attend_backward(plan, tensors);
-    const auto scaled = [&](const at::Tensor& gradient) {
-      return gradient.defined() ? gradient.mul_(plan.scale).to(saved[0].scalar_type()) : gradient;
-    };
-    return {dqkv, dbias, scaled(tensors.dquery_distances), scaled(tensors.dkey_distances), {}};
+    return {dqkv,
+            dbias,
+            scaled_gradient(tensors.dquery_distances, plan, tensors.q),
+            scaled_gradient(tensors.dkey_distances, plan, tensors.q),
+            {}};
   }
 };
 
@@ -97,14 +104,18 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
                                const at::Tensor& key,
                                const std::optional<at::Tensor>& value,
                                const std::optional<at::Tensor>& bias,
+                               const std::optional<at::Tensor>& query_distances,
+                               const std::optional<at::Tensor>& key_distances,
                                const c10::intrusive_ptr<Plan>& plan) {
     Tensors tensors;
     tensors.q = query;
     std::tie(tensors.k, tensors.v) = split_key_value(key, value);
     tensors.bias = padded_bias(bias);
+    tensors.query_distances = query_distances.value_or(at::Tensor());
+    tensors.key_distances = key_distances.value_or(at::Tensor());
     attend(*plan, tensors);
-    context->save_for_backward(
-        {query, key, value.value_or(at::Tensor()), tensors.out, tensors.lse, tensors.bias});
+    context->save_for_backward({query, key, value.value_or(at::Tensor()), tensors.out, tensors.lse,
+                                tensors.bias, tensors.query_distances, tensors.key_distances});
     context->saved_data["plan"] = c10::IValue::make_capsule(plan);
     constexpr double kLn2 = 0.6931471805599453;
     return plan->wants_lse ? variable_list{tensors.out, tensors.lse.t() * kLn2}
@@ -128,6 +139,8 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     tensors.out = saved[3];
     tensors.lse = saved[4];
     tensors.bias = saved[5];
+    tensors.query_distances = saved[6];
+    tensors.key_distances = saved[7];
     tensors.gradient =
         gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
     if (plan.wants_lse && gradients[1].defined()) {
@@ -136,7 +149,13 @@ class SplitAttention : public torch::autograd::Function<SplitAttention> {
     tensors.dq = like(tensors.q);
     std::tie(tensors.dk, tensors.dv) = split_key_value(dkey, dvalue);
     const auto dbias = attend_backward(plan, tensors);
-    return {tensors.dq, dkey, dvalue.value_or(at::Tensor()), dbias, {}};
+    return {tensors.dq,
+            dkey,
+            dvalue.value_or(at::Tensor()),
+            dbias,
+            scaled_gradient(tensors.dquery_distances, plan, tensors.q),
+            scaled_gradient(tensors.dkey_distances, plan, tensors.q),
+            {}};
   }
 };
 
@@ -155,16 +174,13 @@ int64_t key_heads_of(const AttentionSettings& settings) {
   return key_heads;
 }
 
-/// Products of the H heads of the queries (part 0) or keys (part 1) in qkv with vectors (R, H K):
-/// (H, N, R).
-std::optional<at::Tensor> distance_products(const at::Tensor& qkv,
-                                            int64_t part,
+/// Products of the H heads of queries or keys (N, H K) with vectors (R, H K): (H, N, R).
+std::optional<at::Tensor> distance_products(const at::Tensor& rows,
                                             const at::Tensor& vectors,
                                             int64_t heads) {
   if (!vectors.defined()) {
     return std::nullopt;
   }
-  const auto rows = qkv.narrow(1, part * vectors.size(1), vectors.size(1));
   const auto by_head = [&](const at::Tensor& x) {
     return x.view({x.size(0), heads, -1}).transpose(0, 1);
   };
@@ -172,12 +188,30 @@ std::optional<at::Tensor> distance_products(const at::Tensor& qkv,
       .contiguous();
 }
 
+/// Products with DistanceVectors; nullopt: there are no such vectors.
+struct DistanceProducts {
+  std::optional<at::Tensor> of_queries;
+  std::optional<at::Tensor> of_keys;
+};
+
+/// query (N, H K), with the query bias; key (M, H K).
+DistanceProducts distance_products(const at::Tensor& query,
+                                   const at::Tensor& key,
+                                   const AttentionSettings& settings) {
+  const auto& vectors = settings.distance_vectors;
+  const auto biased =
+      vectors.query_bias.defined() ? query + vectors.query_bias.to(query.scalar_type()) : query;
+  return {distance_products(biased, vectors.keys, settings.heads),
+          distance_products(key, vectors.queries, settings.heads)};
+}
+
 void check_distance_vectors(const AttentionSettings& settings, int64_t longest, int64_t width) {
-  const auto& [keys, queries, rows] = settings.distance_vectors;
+  const auto& [keys, queries, bias, rows] = settings.distance_vectors;
   const auto fits = [&](const at::Tensor& x) {
     return !x.defined() || (x.dim() == 2 && x.size(1) == settings.heads * width);
   };
   TORCH_CHECK(fits(keys) && fits(queries) && rows != nullptr &&
+                  (!bias.defined() || bias.numel() == settings.heads * width) &&
                   static_cast<int64_t>(rows->size()) >= 2 * longest - 1 &&
                   key_heads_of(settings) == settings.heads && !settings.rotary.defined() &&
                   !settings.distance_bias.defined(),
@@ -201,6 +235,14 @@ at::Tensor with_span(const at::Tensor& bias, int64_t span, int64_t heads) {
   const auto columns =
       at::arange(1 - span, span, at::TensorOptions(bias.device()).dtype(at::kLong));
   return bias.index_select(1, (columns + given - 1).clamp(0, bias.size(1) - 1));
+}
+
+/// query (N, H K), or rows that begin with queries.
+at::Tensor with_query_bias(const at::Tensor& query, const AttentionSettings& settings) {
+  const auto& bias = settings.query_bias;
+  return bias.defined() ? query + at::constant_pad_nd(bias.to(query.scalar_type()),
+                                                      {0, query.size(1) - bias.size(0)})
+                        : query;
 }
 
 at::Tensor with_contiguous_rows(const at::Tensor& x) {
@@ -304,8 +346,9 @@ PartialAttention separate_attention(const AttentionInput& input,
   check_inputs(input, queries, keys, settings);
   const int64_t width = input.query.size(1) / settings.heads;
   const int64_t max_length = std::max(queries.max_length, keys.max_length);
-  TORCH_CHECK(settings.distance_vectors.is_empty(),
-              "attention with separate queries and keys has no distance vectors");
+  if (!settings.distance_vectors.is_empty()) {
+    check_distance_vectors(settings, max_length, width);
+  }
   if (settings.rotary.defined()) {
     check_rotary(settings.rotary, max_length, width);
   }
@@ -325,9 +368,12 @@ PartialAttention separate_attention(const AttentionInput& input,
       value = value->contiguous();
     }
   }
-  const auto results = SplitAttention::apply(
-      with_contiguous_rows(input.query), key, value,
-      optional(with_span(settings.distance_bias, plan->span, plan->heads)), plan);
+  const auto query = with_query_bias(input.query, settings);
+  const auto distances = distance_products(query, input.key, settings);
+  const auto results =
+      SplitAttention::apply(with_contiguous_rows(query), key, value,
+                            optional(with_span(settings.distance_bias, plan->span, plan->heads)),
+                            distances.of_queries, distances.of_keys, plan);
   return {.out = results[0], .lse = wants_lse ? results[1] : at::Tensor()};
 }
 
@@ -371,10 +417,12 @@ at::Tensor attention(const at::Tensor& qkv,
   }
   const auto plan = make_attention_plan(width, {layout, layout, {}}, settings, rng_key);
   plan->span = std::max<int64_t>(1, layout.max_length);
-  const auto& vectors = settings.distance_vectors;
-  return Attention::apply(qkv, optional(with_span(settings.distance_bias, plan->span, plan->heads)),
-                          distance_products(qkv, 0, vectors.keys, settings.heads),
-                          distance_products(qkv, 1, vectors.queries, settings.heads), plan);
+  const auto biased = with_query_bias(qkv, settings);
+  const auto parts = parts_of(biased, *plan);
+  const auto distances = distance_products(parts.q, parts.k, settings);
+  return Attention::apply(biased,
+                          optional(with_span(settings.distance_bias, plan->span, plan->heads)),
+                          distances.of_queries, distances.of_keys, plan);
 }
 
 at::Tensor attention(const AttentionInput& input,

@@ -12,12 +12,13 @@
 
 namespace weft::kernels {
 
-/// Vectors of the distances between tokens, for disentangled attention (arXiv:2006.03654, equation
-/// 4): before it is scaled, the score of query i and key j grows by q_i . keys[c] + k_j .
-/// queries[c], where c is the row of the distance j - i. Differentiable.
+/// Vectors of the distances between tokens (arXiv:2006.03654, equation 4; arXiv:1901.02860, section
+/// 3.3): before it is scaled, the score of query i and key j grows by (q_i + query_bias) . keys[c]
+/// + k_j . queries[c], where c is the row of the distance j - i. Differentiable.
 struct DistanceVectors {
-  at::Tensor keys = {};     // (R, H K); undefined: no such term
-  at::Tensor queries = {};  // the same
+  at::Tensor keys = {};        // (R, H K); undefined: no such term
+  at::Tensor queries = {};     // the same
+  at::Tensor query_bias = {};  // (H K), or undefined: zero
   /// Row of the distance j - i at j - i + rows.size() / 2, for all distances that occur.
   std::shared_ptr<const std::vector<int32_t>> rows = nullptr;
 
@@ -40,8 +41,9 @@ struct AttentionSettings {
   /// fp32: query i and key j use column j - i + S - 1, clamped to the valid range. Causal queries
   /// are aligned with the end: the last query has the position of the last key.
   at::Tensor distance_bias = {};
-  /// Only for queries and keys of the same tokens, with as many key heads as heads and without a
-  /// rotary table.
+  /// (H K) added to the queries, differentiable; undefined: none.
+  at::Tensor query_bias = {};
+  /// Only with as many key heads as heads, without a rotary table and a bias of distances.
   DistanceVectors distance_vectors = {};
 
   int64_t key_heads_or_heads() const { return key_heads > 0 ? key_heads : heads; }

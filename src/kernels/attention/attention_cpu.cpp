@@ -63,6 +63,7 @@ template <class T>
 cpu::DistanceScores<T> distance_scores_of(const AttentionPlan& plan,
                                           const AttentionTensors& tensors,
                                           int64_t row,
+                                          int64_t key_row,
                                           int64_t head) {
   const auto& any =
       tensors.query_distances.defined() ? tensors.query_distances : tensors.key_distances;
@@ -72,11 +73,11 @@ cpu::DistanceScores<T> distance_scores_of(const AttentionPlan& plan,
   const int64_t stride = any.size(2);
   const auto& rows = *plan.distance_rows;
   return {.query = row_of<const T>(tensors.query_distances, head, row * stride),
-          .key = row_of<const T>(tensors.key_distances, head, row * stride),
+          .key = row_of<const T>(tensors.key_distances, head, key_row * stride),
           .stride = stride,
           .rows = rows.data() + rows.size() / 2,
           .dquery = row_of<float>(tensors.dquery_distances, head, row * stride),
-          .dkey = row_of<float>(tensors.dkey_distances, head, row * stride)};
+          .dkey = row_of<float>(tensors.dkey_distances, head, key_row * stride)};
 }
 
 template <class T>
@@ -115,7 +116,7 @@ cpu::AttentionTask<T> attention_task_of(const AttentionPlan& plan,
       .rotary = elements<const float>(plan.rotary),
       .rotary_width = plan.rotary.defined() ? plan.rotary.size(1) : 0,
       .bias = centre(tensors.bias, head),
-      .distances = distance_scores_of<T>(plan, tensors, row, head),
+      .distances = distance_scores_of<T>(plan, tensors, row, key_row, head),
       .mask = mask_of(plan, b),
       .dropout_rng = dropout_rng_of(plan, b, head),
       .out = row_of<T>(tensors.out, row, column),

@@ -115,7 +115,7 @@ bool supports_flash_attention(const AttentionInput& input, const AttentionSettin
   return (type == at::kBFloat16 || type == at::kHalf) && width % kHeadStep == 0 &&
          width <= kMaxHeadWidth && input.query.size(0) > 0 && input.key.size(0) > 0 &&
          input.key_begins.empty() && input.groups == nullptr && !settings.distance_bias.defined() &&
-         settings.distance_vectors.is_empty() &&
+         settings.distance_vectors.is_empty() && !settings.query_bias.defined() &&
          std::all_of(settings.prefix_lengths.begin(), settings.prefix_lengths.end(), is_none);
 }
 

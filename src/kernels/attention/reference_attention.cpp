@@ -296,7 +296,9 @@ at::Tensor distance_scores(const at::Tensor& q,
   };
   at::Tensor sum;
   if (vectors.keys.defined()) {
-    sum = products(q, vectors.keys, columns);
+    const auto& bias = vectors.query_bias;  // by head
+    sum = products(bias.defined() ? q + bias.to(q.scalar_type()).view({q.size(1), 1, -1}) : q,
+                   vectors.keys, columns);
   }
   if (vectors.queries.defined()) {
     const auto of_keys = products(k, vectors.queries, columns.transpose(-2, -1)).transpose(-2, -1);
@@ -321,11 +323,15 @@ at::Tensor attention(const at::Tensor& qkv,
 
 namespace {
 
-PartialAttention attend_all(const AttentionInput& input,
+PartialAttention attend_all(const AttentionInput& given,
                             const Layout& queries,
                             const Layout& keys,
                             const Call& call) {
   const auto& settings = call.settings;
+  auto input = given;
+  if (settings.query_bias.defined()) {
+    input.query = input.query + settings.query_bias.to(input.query.scalar_type());
+  }
   const auto device = input.query.device();
   const auto columns = input.query.size(1);
   const auto width = columns / settings.heads;

@@ -53,11 +53,12 @@ class ScoreChain {
 /// A part of softmax attention that the fused kernels may be able to compute.
 class AttentionPart : public torch::nn::Module {
  public:
-  /// Adds what the kernels need to compute this part. nullopt if they cannot: then the whole layer
-  /// is computed in plain LibTorch.
+  /// Adds what the kernels need to compute this part, for sequences of at most `longest` queries
+  /// and keys. nullopt if they cannot: then the whole layer is computed in plain LibTorch.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): parts that the kernels know change it.
   virtual std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings /*settings*/,
-                                                          const ForwardContext& /*context*/) const {
+                                                          const ForwardContext& /*context*/,
+                                                          int64_t /*longest*/) const {
     return std::nullopt;
   }
 };

@@ -46,6 +46,14 @@ at::Tensor heads_of_sequences(const at::Tensor& x,
   return (copies == 1 ? heads : at::repeat_interleave(heads, copies, 2)).transpose(1, 2);
 }
 
+/// Whether the kernels can compute vectors of distances together with the rest.
+bool can_combine(const kernels::AttentionSettings& settings, int64_t longest) {
+  const auto& vectors = settings.distance_vectors;
+  return vectors.is_empty() ||
+         (settings.key_heads_or_heads() == settings.heads && !settings.rotary.defined() &&
+          !settings.distance_bias.defined() && std::ssize(*vectors.rows) >= 2 * longest - 1);
+}
+
 }  // namespace
 
 DenseParts dense_parts(const AttentionOptions& options) {
@@ -81,14 +89,10 @@ std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
   std::optional settings = attention_settings(options_, context, /*by_head=*/false);
   settings->rotary = input.rotary;
   settings->distance_vectors = input.distance_vectors;
-  const bool are_own_tokens = input.qkv.defined() && !input.rotary.defined();
-  if (!input.distance_vectors.is_empty() &&
-      (!are_own_tokens || key_heads(options_) != options_.heads || options_.has_distance_bias)) {
-    return std::nullopt;  // the kernels cannot combine them
-  }
+  const auto longest = std::max(input.queries.max_length, input.keys.max_length);
   const auto add = [&](const AttentionPart& part) {
     if (settings) {
-      settings = part.fused(std::move(*settings), context);
+      settings = part.fused(std::move(*settings), context, longest);
     }
   };
   add(*parts_.score);
@@ -98,7 +102,7 @@ std::optional<kernels::AttentionSettings> DenseCore::fused_settings(
   for (const auto& pattern : parts_.patterns) {
     add(*pattern);
   }
-  return settings;
+  return settings && can_combine(*settings, longest) ? settings : std::nullopt;
 }
 
 at::Tensor DenseCore::forward(const CoreInput& input, const ForwardContext& context) {

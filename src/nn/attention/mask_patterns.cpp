@@ -18,8 +18,9 @@ bool CausalPattern::is_visible(const AttentionSpan& span,
   return j <= span.offset + i || j < span.prefix;
 }
 
-std::optional<kernels::AttentionSettings> CausalPattern::fused(
-    kernels::AttentionSettings settings, const ForwardContext& context) const {
+std::optional<kernels::AttentionSettings> CausalPattern::fused(kernels::AttentionSettings settings,
+                                                               const ForwardContext& context,
+                                                               int64_t /*longest*/) const {
   settings.is_causal = true;
   settings.prefix_lengths = context.prefix_lengths;
   return settings;
@@ -32,8 +33,9 @@ bool WindowPattern::is_visible(const AttentionSpan& span,
   return std::abs(span.offset + i - j) <= radius_;
 }
 
-std::optional<kernels::AttentionSettings> WindowPattern::fused(
-    kernels::AttentionSettings settings, const ForwardContext& /*context*/) const {
+std::optional<kernels::AttentionSettings> WindowPattern::fused(kernels::AttentionSettings settings,
+                                                               const ForwardContext& /*context*/,
+                                                               int64_t /*longest*/) const {
   const bool is_first = settings.window_radius < 0;
   settings.window_radius = is_first ? radius_ : std::min(settings.window_radius, radius_);
   return settings;

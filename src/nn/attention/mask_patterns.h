@@ -15,7 +15,8 @@ class CausalPattern : public MaskPattern {
  public:
   bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override;
   std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
-                                                  const ForwardContext& context) const override;
+                                                  const ForwardContext& context,
+                                                  int64_t longest) const override;
 };
 
 /// A query attends to keys at most `radius` positions away (arXiv:2004.05150, section 3.1).
@@ -25,7 +26,8 @@ class WindowPattern : public MaskPattern {
 
   bool is_visible(const AttentionSpan& span, int64_t head, int64_t i, int64_t j) const override;
   std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
-                                                  const ForwardContext& context) const override;
+                                                  const ForwardContext& context,
+                                                  int64_t longest) const override;
 
  private:
   int64_t radius_;

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -96,7 +99,10 @@ class ShawPositions : public ScoreModifier {
 class TransformerXlPositions : public ScoreModifier {
  public:
   TransformerXlPositions(const AttentionOptions& options, int64_t clamp)
-      : clamp_(clamp), heads_(options.heads), scale_(score_scale(options)) {
+      : clamp_(clamp),
+        heads_(options.heads),
+        is_causal_(options.is_causal),
+        scale_(score_scale(options)) {
     const auto width = head_dim(options);
     content_bias_ = register_parameter("content_bias", at::empty({options.heads, width}));
     position_bias_ = register_parameter("position_bias", at::empty({options.heads, width}));
@@ -109,8 +115,7 @@ class TransformerXlPositions : public ScoreModifier {
     const auto content =
         (key * repeat_for_rows(content_bias_, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     const auto reach = std::max(tile.span.keys, tile.span.offset + tile.span.queries);
-    const auto sinusoids = sinusoids_of(reach, scores.options());  // (2 reach - 1, D)
-    const auto rows = kernels::linear(sinusoids, projection_.to(type), {});
+    const auto rows = vectors_of(1 - reach, reach, scores.options());
     const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});  // (H, K, R)
     const auto own = tile.query.to(type);
     const auto query = own + repeat_for_rows(position_bias_, own);
@@ -120,22 +125,47 @@ class TransformerXlPositions : public ScoreModifier {
     return scores + (content + positions) * scale_;
   }
 
+  std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
+                                                  const ForwardContext& context,
+                                                  int64_t longest) const override {
+    if (!settings.distance_vectors.is_empty()) {  // the kernels add those of one kind
+      return std::nullopt;
+    }
+    const auto reach = std::max<int64_t>(1, longest);
+    const bool sees_left_only = is_causal_ && context.prefix_lengths.empty();
+    const int64_t least = sees_left_only ? 0 : 1 - reach;
+    std::vector<int32_t> rows;  // of key position - query position
+    for (auto distance = 1 - reach; distance < reach; ++distance) {
+      rows.push_back(static_cast<int32_t>(std::max(-distance, least) - least));
+    }
+    settings.query_bias = content_bias_.flatten();
+    settings.distance_vectors = {
+        .keys = vectors_of(least, reach, projection_.options()),
+        .query_bias = (position_bias_ - content_bias_).flatten(),
+        .rows = std::make_shared<const std::vector<int32_t>>(std::move(rows))};
+    return settings;
+  }
+
  private:
-  /// Row reach - 1 + d: [sin, cos] of the distance d from key to query.
-  at::Tensor sinusoids_of(int64_t reach, const at::TensorOptions& options) const {
+  /// Of the distances from key to query that are at least `begin` and less than `end`: [sin, cos],
+  /// projected to the heads, (end - begin, H K).
+  at::Tensor vectors_of(int64_t begin, int64_t end, const at::TensorOptions& options) const {
     const auto dim = projection_.size(1);
-    auto distance = at::arange(1 - reach, reach, options.dtype(at::kDouble));
+    auto distance = at::arange(begin, end, options.dtype(at::kDouble).requires_grad(false));
     if (clamp_ > 0) {
       distance = distance.clamp(-clamp_, clamp_);
     }
     const auto exponents =
         at::arange(0, dim, 2, options.dtype(at::kDouble)) / static_cast<double>(dim);
     const auto angles = distance.unsqueeze(1) / at::pow(10000.0, exponents);
-    return at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, dim).to(options);
+    const auto sinusoids = at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, dim);
+    const auto type = c10::typeMetaToScalarType(options.dtype());
+    return kernels::linear(sinusoids.to(type), projection_.to(type), {});
   }
 
   int64_t clamp_;
   int64_t heads_;
+  bool is_causal_;
   double scale_;
   at::Tensor content_bias_;   // u (H, K)
   at::Tensor position_bias_;  // w (H, K)

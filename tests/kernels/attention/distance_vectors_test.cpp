@@ -26,31 +26,51 @@ std::shared_ptr<const std::vector<int32_t>> rows_of(int64_t longest, int64_t rea
 
 class DistanceVectorAttention : public comparison::EveryVariant {
  protected:
+  /// Queries with `memory` keys in front of those of their own tokens.
   void compare(const std::vector<int64_t>& lengths,
                int64_t width,
                const AttentionSettings& settings,
-               int64_t reach) {
-    const auto layout = layout_of(lengths);
+               int64_t reach,
+               int64_t memory = 0) {
+    const auto queries = layout_of(lengths);
+    auto key_lengths = lengths;
+    for (auto& length : key_lengths) {
+      length += memory;
+    }
+    const auto keys = layout_of(key_lengths);
     const auto columns = settings.heads * width;
-    const std::vector<at::Tensor> inputs{at::randn({layout.tokens(), 3 * columns}),
-                                         at::randn({2 * reach + 1, columns}) * 0.3,
-                                         at::randn({2 * reach + 1, columns}) * 0.3};
-    const auto rows = rows_of(layout.max_length + 2, reach);
+    const auto attend = [&, memory](const auto& operation, const auto& in, const auto& own) {
+      if (memory == 0) {
+        return operation(in[0], queries, own, kDistanceKey);
+      }
+      const auto halves = in[1].chunk(2, 1);
+      return operation(AttentionInput{.query = in[0], .key = halves[0], .value = halves[1]},
+                       queries, keys, own, kDistanceKey);
+    };
+    const auto of_vectors = [&] { return at::randn({2 * reach + 1, columns}) * 0.3; };
+    const auto rows = rows_of(keys.max_length + 2, reach);
     for (const auto& [has_keys, has_queries] :
          {std::pair(true, true), {true, false}, {false, true}}) {
-      const auto given = [&, keys = has_keys, queries = has_queries](const auto& in) {
+      const auto given = [&](const auto& in) {
         auto result = settings;
-        result.distance_vectors = {.keys = keys ? in[1] : at::Tensor(),
-                                   .queries = queries ? in[2] : at::Tensor(),
-                                   .rows = rows};
+        result.query_bias = in[2];
+        result.distance_vectors = {
+            .keys = in[3], .queries = in[4], .query_bias = in[5], .rows = rows};
         return result;
       };
       comparison::expect_same(
-          [&](const auto& in) { return attention(in[0], layout, given(in), kDistanceKey); },
           [&](const auto& in) {
-            return reference::attention(in[0], layout, given(in), kDistanceKey);
+            return attend([](const auto&... of) { return attention(of...); }, in, given(in));
           },
-          {inputs[0], has_keys ? inputs[1] : at::Tensor(), has_queries ? inputs[2] : at::Tensor()},
+          [&](const auto& in) {
+            return attend([](const auto&... of) { return reference::attention(of...); }, in,
+                          given(in));
+          },
+          {at::randn({queries.tokens(), (memory == 0 ? 3 : 1) * columns}),
+           memory == 0 ? at::Tensor() : at::randn({keys.tokens(), 2 * columns}),
+           has_queries ? at::Tensor() : at::randn({columns}) * 0.3,
+           has_keys ? of_vectors() : at::Tensor(), has_queries ? of_vectors() : at::Tensor(),
+           has_keys ? at::randn({columns}) * 0.3 : at::Tensor()},
           type());
     }
   }
@@ -61,6 +81,12 @@ TEST_P(DistanceVectorAttention, EqualsPlainReference) {
   compare({5, 1, 33, 70}, 16, {.heads = 3, .dropout = 0.3}, 20);
   compare({600, 3}, 24, {.heads = 1, .scale = 0.2}, 7);
   compare({20, 41}, 32, {.heads = 2, .is_causal = true, .window_radius = 9}, 12);
+}
+
+TEST_P(DistanceVectorAttention, ReachesAMemory) {
+  compare({5, 1, 33}, 32, {.heads = 2, .is_causal = true}, 90, 40);
+  compare({1, 2}, 16, {.heads = 3, .is_causal = true}, 20, 30);
+  compare({50, 3}, 24, {.heads = 1, .is_causal = true, .dropout = 0.3}, 700, 600);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels,

@@ -43,7 +43,9 @@ at::Tensor DotProductScore::scores(const AttentionTile& tile) {
 }
 
 std::optional<kernels::AttentionSettings> DotProductScore::fused(
-    kernels::AttentionSettings settings, const ForwardContext& /*context*/) const {
+    kernels::AttentionSettings settings,
+    const ForwardContext& /*context*/,
+    int64_t /*longest*/) const {
   settings.scale = scale_;
   return settings;
 }
@@ -60,7 +62,8 @@ at::Tensor DistanceBias::scores(const at::Tensor& scores, const AttentionTile& t
 }
 
 std::optional<kernels::AttentionSettings> DistanceBias::fused(kernels::AttentionSettings settings,
-                                                              const ForwardContext& context) const {
+                                                              const ForwardContext& context,
+                                                              int64_t /*longest*/) const {
   if (settings.distance_bias.defined()) {  // the kernels add one
     return std::nullopt;
   }

@@ -27,7 +27,8 @@ class DotProductScore : public ScoreFunction {
   at::Tensor scores(const AttentionTile& tile) override;
   bool is_position_independent() const override { return true; }
   std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
-                                                  const ForwardContext& context) const override;
+                                                  const ForwardContext& context,
+                                                  int64_t longest) const override;
 
  private:
   double scale_;
@@ -39,7 +40,8 @@ class DistanceBias : public ScoreModifier {
  public:
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override;
   std::optional<kernels::AttentionSettings> fused(kernels::AttentionSettings settings,
-                                                  const ForwardContext& context) const override;
+                                                  const ForwardContext& context,
+                                                  int64_t longest) const override;
 };
 
 }  // namespace weft::nn
