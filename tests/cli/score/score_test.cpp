@@ -85,6 +85,29 @@ TEST_F(Score, TablesAndPlainLinesAreAsJsonLines) {
             std::string::npos);
 }
 
+TEST_F(Score, LongTextsAreScoredInWindows) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += i % 3 == 0 ? "The cat ran. " : "A dog sat on it. ";
+  }
+  test::write(decoder_.file("long.txt"), text);
+  const auto score = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"--text", decoder_.file("long.txt")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return lines(arguments)[0]["log_probability"].get<double>();
+  };
+  const auto whole = score({});
+  EXPECT_NEAR(score({"--max-length", "64", "--stride", "64"}), whole, 1e-4);
+  EXPECT_GT(std::abs(score({"--stride", "8"}) - whole), 1e-3);
+  EXPECT_GT(std::abs(score({"--max-length", "16"}) - whole), 1e-3);
+  const auto message = [&](const std::string& option, const std::string& value) {
+    return error({decoder_.path(), "--text", decoder_.file("long.txt"), option, value});
+  };
+  EXPECT_NE(message("--max-length", "65").find("must be at most 64"), std::string::npos);
+  EXPECT_NE(message("--stride", "65").find("must be at most 64"), std::string::npos);
+  EXPECT_NE(message("--stride", "0").find("--stride: '0' is not a number"), std::string::npos);
+}
+
 TEST_F(Score, TextsHavePerplexities) {
   test::write(decoder_.file("text.txt"), "The cat sat on it.\nIt ran.\n");
   const auto found = lines({"--text", decoder_.file("text.txt")});
