@@ -278,21 +278,6 @@ std::vector<ScoreGroup> score_groups(const Arguments& arguments) {
   return asked;
 }
 
-Json score_json_of(const TaskMetrics& metrics) {
-  Json json = Json::object();
-  if (!metrics.task.empty()) {
-    json["task"] = metrics.task;
-  }
-  for (const auto& [name, value] : metrics.metrics) {
-    if (name == "items") {
-      json[name] = static_cast<int64_t>(value);
-    } else {
-      json[name] = value;
-    }
-  }
-  return json;
-}
-
 void declare_score(Arguments& arguments) {
   arguments.group("Input")
       .value("input", "FILE",

@@ -37,6 +37,9 @@ struct TaskMetrics {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+/// The metrics as an object, with the task's name first if it has one.
+formats::Json score_json_of(const TaskMetrics& metrics);
+
 /// A row per task, a column per metric that any task has, as `0.5520 +- 0.0222` with the standard
 /// error; `-` if a task has none.
 std::string score_table(const std::vector<TaskMetrics>& tasks);

@@ -43,6 +43,21 @@ std::string number(double value) {
 
 }  // namespace
 
+formats::Json score_json_of(const TaskMetrics& metrics) {
+  auto json = formats::Json::object();
+  if (!metrics.task.empty()) {
+    json["task"] = metrics.task;
+  }
+  for (const auto& [name, value] : metrics.metrics) {
+    if (name == kItems) {
+      json[name] = static_cast<int64_t>(value);
+    } else {
+      json[name] = value;
+    }
+  }
+  return json;
+}
+
 std::string score_table(const std::vector<TaskMetrics>& tasks) {
   const auto names = metric_names(tasks);
   std::vector<std::vector<std::string>> rows{{"task", std::string(kItems)}};

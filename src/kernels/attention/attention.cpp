@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/attention/attention_cpu.h"
+#include "kernels/attention/distance_products.h"
 #include "kernels/attention/flash_attention.h"
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
@@ -174,52 +175,6 @@ int64_t key_heads_of(const AttentionSettings& settings) {
   return key_heads;
 }
 
-/// Products of the H heads of queries or keys (N, H K) with vectors (R, H K): (H, N, R).
-std::optional<at::Tensor> distance_products(const at::Tensor& rows,
-                                            const at::Tensor& vectors,
-                                            int64_t heads) {
-  if (!vectors.defined()) {
-    return std::nullopt;
-  }
-  const auto by_head = [&](const at::Tensor& x) {
-    return x.view({x.size(0), heads, -1}).transpose(0, 1);
-  };
-  return batched_product(by_head(rows), by_head(vectors.to(rows.scalar_type())).transpose(1, 2))
-      .contiguous();
-}
-
-/// Products with DistanceVectors; nullopt: there are no such vectors.
-struct DistanceProducts {
-  std::optional<at::Tensor> of_queries;
-  std::optional<at::Tensor> of_keys;
-};
-
-/// query (N, H K), with the query bias; key (M, H K).
-DistanceProducts distance_products(const at::Tensor& query,
-                                   const at::Tensor& key,
-                                   const AttentionSettings& settings) {
-  const auto& vectors = settings.distance_vectors;
-  const auto biased =
-      vectors.query_bias.defined() ? query + vectors.query_bias.to(query.scalar_type()) : query;
-  return {distance_products(biased, vectors.keys, settings.heads),
-          distance_products(key, vectors.queries, settings.heads)};
-}
-
-void check_distance_vectors(const AttentionSettings& settings, int64_t longest, int64_t width) {
-  const auto& [keys, queries, bias, rows] = settings.distance_vectors;
-  const auto fits = [&](const at::Tensor& x) {
-    return !x.defined() || (x.dim() == 2 && x.size(1) == settings.heads * width);
-  };
-  TORCH_CHECK(fits(keys) && fits(queries) && rows != nullptr &&
-                  (!bias.defined() || bias.numel() == settings.heads * width) &&
-                  static_cast<int64_t>(rows->size()) >= 2 * longest - 1 &&
-                  key_heads_of(settings) == settings.heads && !settings.rotary.defined() &&
-                  !settings.distance_bias.defined(),
-              "attention expects distance vectors (R, ", settings.heads * width,
-              "), rows for the distances of ", longest,
-              " tokens, and neither shared keys nor a rotary table or a bias");
-}
-
 // Resizes the bias to one column per distance below `span` on both sides.
 at::Tensor with_span(const at::Tensor& bias, int64_t span, int64_t heads) {
   if (!bias.defined()) {
@@ -235,14 +190,6 @@ at::Tensor with_span(const at::Tensor& bias, int64_t span, int64_t heads) {
   const auto columns =
       at::arange(1 - span, span, at::TensorOptions(bias.device()).dtype(at::kLong));
   return bias.index_select(1, (columns + given - 1).clamp(0, bias.size(1) - 1));
-}
-
-/// query (N, H K), or rows that begin with queries.
-at::Tensor with_query_bias(const at::Tensor& query, const AttentionSettings& settings) {
-  const auto& bias = settings.query_bias;
-  return bias.defined() ? query + at::constant_pad_nd(bias.to(query.scalar_type()),
-                                                      {0, query.size(1) - bias.size(0)})
-                        : query;
 }
 
 at::Tensor with_contiguous_rows(const at::Tensor& x) {

@@ -134,6 +134,21 @@ std::vector<float> edge_numbers(const EdgePlan& plan, std::size_t b) {
   return std::vector<float>(static_cast<std::size_t>(plan.first_edge(b + 1) - plan.first_edge(b)));
 }
 
+/// The weights after dropout, to which `work` then points; empty without dropout.
+template <class T>
+std::vector<float> drop_weights(const EdgePlan& plan,
+                                std::size_t b,
+                                int64_t head,
+                                cpu::EdgeAttention<T>& work) {
+  if (plan.rule.threshold == 0) {
+    return {};
+  }
+  auto dropped = edge_numbers(plan, b);
+  drop_edges(plan, b, head, work.weights, dropped.data());
+  work.dropped = dropped.data();
+  return dropped;
+}
+
 void attend_along_edges(const EdgePlan& plan, EdgeTensors& tensors) {
   count_edges(plan, 2);
   const auto& query = tensors.query;
@@ -144,12 +159,7 @@ void attend_along_edges(const EdgePlan& plan, EdgeTensors& tensors) {
     for_each_head(plan, [&](std::size_t b, int64_t head) {
       auto work = edge_work<T>(plan, tensors, b, head);
       operations<T>().edge_weights(work);
-      std::vector<float> dropped;
-      if (plan.rule.threshold > 0) {
-        dropped = edge_numbers(plan, b);
-        drop_edges(plan, b, head, work.weights, dropped.data());
-        work.dropped = dropped.data();
-      }
+      const auto dropped = drop_weights(plan, b, head, work);
       operations<T>().edge_values(work);
     });
   });
@@ -173,12 +183,7 @@ void attend_along_edges_backward(const EdgePlan& plan, EdgeTensors& tensors) {
       auto work = edge_work<T>(plan, tensors, b, head);
       auto dweights = edge_numbers(plan, b);
       work.dweights = dweights.data();
-      std::vector<float> dropped;
-      if (plan.rule.threshold > 0) {
-        dropped = edge_numbers(plan, b);
-        drop_edges(plan, b, head, work.weights, dropped.data());
-        work.dropped = dropped.data();
-      }
+      const auto dropped = drop_weights(plan, b, head, work);
       operations<T>().edge_values_backward(work);
       if (plan.rule.threshold > 0) {
         drop_edges(plan, b, head, work.dweights, work.dweights);
