@@ -65,15 +65,12 @@ LikelihoodScorer::LikelihoodScorer(models::Model& model,
                             ", the number of positions of the model"));
   }
   length_ = settings_.max_length > 0 ? settings_.max_length : limit > 0 ? limit : kUnlimited;
-  if (settings_.stride > length_) {
-    throw UserError(str_cat("stride ", settings_.stride, ": must be at most ", length_,
+  window_ = settings_.max_length > 0 ? settings_.max_length : options.length;
+  if (settings_.stride > window_) {
+    throw UserError(str_cat("stride ", settings_.stride, ": must be at most ", window_,
                             ", the tokens of a window (max_length)"));
   }
-  if (settings_.stride > 0 && length_ == kUnlimited) {
-    throw UserError(str_cat("stride ", settings_.stride,
-                            ": needs max_length, since the model has no limit of positions"));
-  }
-  stride_ = settings_.stride > 0 ? settings_.stride : length_;
+  stride_ = settings_.stride > 0 ? settings_.stride : window_;
   if (reads_source_ && options.decoder.decoder_start_id < 0) {
     throw UserError("no decoder_start_token_id in config.json: the first decoder token is unknown");
   }
@@ -157,7 +154,7 @@ void LikelihoodScorer::add_windows(std::size_t item,
                                    const Tokens& tokens,
                                    Pending& pending) const {
   const auto limit =
-      static_cast<std::size_t>(std::min<int64_t>(length_, static_cast<int64_t>(tokens.size())));
+      static_cast<std::size_t>(std::min<int64_t>(window_, static_cast<int64_t>(tokens.size())));
   Window first{.item = item, .source = {}, .inputs = {before}, .targets = {}};
   first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
   first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
@@ -169,7 +166,7 @@ void LikelihoodScorer::add_windows(std::size_t item,
       return tokens.begin() + static_cast<std::ptrdiff_t>(index);
     };
     next.targets.assign(at(done), at(end));
-    next.inputs.assign(at(end - static_cast<std::size_t>(length_) - 1), at(end - 1));
+    next.inputs.assign(at(end - static_cast<std::size_t>(window_) - 1), at(end - 1));
     add(std::move(next), pending);
     done = end;
   }

@@ -26,7 +26,7 @@ struct Likelihood {
 
 struct LikelihoodSettings {
   int64_t batch_tokens = 4096;         // maximum per batch
-  int64_t max_length = 0;              // tokens per window; 0: all positions of the model
+  int64_t max_length = 0;              // tokens per window; 0: the length in the model's config
   int64_t stride = 0;                  // tokens scored per window of a text; 0: max_length
   std::function<void()> on_step = {};  // called once per batch; may throw to abort
   std::function<void(double fraction)> on_progress = {};  // with the scored part of whole texts
@@ -91,7 +91,8 @@ class LikelihoodScorer {
   LikelihoodSettings settings_;
   bool reads_source_;
   int64_t length_;  // maximum number of tokens that the model reads
-  int64_t stride_;  // tokens that a window of a text scores, at most length_
+  int64_t window_;  // tokens per window of a text, at most length_
+  int64_t stride_;  // tokens that a window scores, at most window_
 };
 
 }  // namespace weft::inference

@@ -206,9 +206,8 @@ TEST_F(LikelihoodTest, WindowsFitThePositions) {
   auto options = model_->options();
   options.layer_types.positions = {test::component(nn::position_types(), "position", "type: none")};
   model_ = models::make_model(options, 3);
-  EXPECT_EQ(message(0, 24),
-            "stride 24: needs max_length, since the model has no limit of positions");
-  EXPECT_EQ(message(100, 24), "");
+  EXPECT_EQ(message(0, 25), "stride 25: must be at most 24, the tokens of a window (max_length)");
+  EXPECT_EQ(message(100, 25), "");
 }
 
 TEST_F(LikelihoodTest, LongContextsAreTruncatedOnTheLeft) {

@@ -302,7 +302,7 @@ void declare_score(Arguments& arguments) {
              "Number of words used for word_perplexity, instead of counting those in the texts");
   arguments.group("Long texts", HelpLevel::kHelpAll)
       .value("max-length", "N",
-             "Tokens per window of a long text (default: as many as the model has positions)")
+             "Tokens per window of a long text (default: the length in the model's config.json)")
       .value("stride", "N",
              "Tokens scored in each window, after max-length - N tokens of context (default: "
              "max-length, windows that do not overlap)");
