@@ -58,6 +58,12 @@ T* elements(const at::Tensor& x) {
   return x.defined() ? static_cast<T*>(x.data_ptr()) : nullptr;
 }
 
+/// Pointer to an element of the tensor, whose rows may be strided; null if it is undefined.
+template <class T>
+T* row_of(const at::Tensor& x, int64_t row, int64_t column = 0) {
+  return x.defined() ? elements<T>(x) + row * x.stride(0) + column : nullptr;
+}
+
 /// Autograd functions do not accept undefined tensors as arguments.
 inline std::optional<at::Tensor> optional(const at::Tensor& x) {
   return x.defined() ? std::optional<at::Tensor>(x) : std::nullopt;

@@ -25,11 +25,6 @@ bool has_values(Cell cell) { return cell == Cell::kLstm || cell == Cell::kGru; }
 bool resets_before(Cell cell) { return cell == Cell::kGruResetBefore; }
 int64_t first_product_gates(Cell cell) { return resets_before(cell) ? 2 : gates_of(cell); }
 
-template <class T>
-T* row_of(const at::Tensor& x, int64_t row) {
-  return x.defined() ? elements<T>(x) + row * x.size(1) : nullptr;
-}
-
 /// The weights of a cell by their products.
 struct CellParts {
   CellParts(const CellRule& rule, const CellWeights& weights)

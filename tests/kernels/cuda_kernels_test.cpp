@@ -180,7 +180,7 @@ TEST_P(CudaKernels, AttentionEqualsTheReference) {
   const auto compare_with = [](const std::vector<int64_t>& lengths, int64_t width,
                                const AttentionSettings& settings) {
     const auto layout = comparison::layout_of(lengths);
-    const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    const auto key_heads = settings.key_heads_or_heads();
     compare(
         [&](const auto& in) {
           auto on_gpu = settings;

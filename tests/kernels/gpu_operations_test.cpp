@@ -59,7 +59,7 @@ class FlashAttention : public ::testing::Test {
                       const AttentionSettings& settings) {
     const auto queries = layout_of(query_lengths);
     const auto keys = layout_of(key_lengths);
-    const auto groups = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    const auto groups = settings.key_heads_or_heads();
     const auto input = [](const auto& in) {
       return AttentionInput{.query = in[0], .key = in[1], .value = in[2]};
     };

@@ -23,7 +23,7 @@ class SplitAttention : public comparison::EveryVariant {
                int64_t span = 0) {
     const auto queries = layout_of(query_lengths);
     const auto keys = layout_of(key_lengths);
-    const int64_t groups = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    const int64_t groups = settings.key_heads_or_heads();
     std::vector<at::Tensor> inputs{at::randn({queries.tokens(), settings.heads * width}),
                                    at::randn({keys.tokens(), groups * width}),
                                    at::randn({keys.tokens(), groups * width})};
@@ -75,7 +75,7 @@ class SplitAttention : public comparison::EveryVariant {
                      const AttentionSettings& settings,
                      int64_t span = 0) {
     const auto layout = layout_of(lengths);
-    const int64_t groups = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    const int64_t groups = settings.key_heads_or_heads();
     std::vector<at::Tensor> inputs{
         at::randn({layout.tokens(), (settings.heads + 2 * groups) * width})};
     if (span > 0) {

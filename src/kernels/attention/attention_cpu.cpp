@@ -36,11 +36,6 @@ float* scratch(int64_t floats) {
 constexpr int64_t kMargin = 32;
 int64_t padded_span(int64_t span) { return 2 * span - 1 + kMargin; }
 
-template <class T>
-T* row_of(const at::Tensor& x, int64_t row, int64_t column) {
-  return x.defined() ? elements<T>(x) + row * x.stride(0) + column : nullptr;
-}
-
 // Dropout of the weights of a head, in a sequence or a group.
 cpu::DropoutRng dropout_rng_of(const AttentionPlan& plan, int64_t b, int64_t head) {
   const auto i = static_cast<std::size_t>(b);

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include "kernels/linear/linear.h"
+#include "kernels/sum.h"
 
 namespace weft::kernels {
 namespace {
@@ -22,15 +23,19 @@ std::optional<at::Tensor> products_with_vectors(const at::Tensor& rows,
       .contiguous();
 }
 
+/// x (N, D) plus a row (D) whose gradient does not depend on the number of threads; undefined: x.
+at::Tensor with_bias(const at::Tensor& x, const at::Tensor& row) {
+  return row.defined() ? x + repeat_row(row.to(x.scalar_type()), x.size(0)) : x;
+}
+
 }  // namespace
 
 DistanceProducts distance_products(const at::Tensor& query,
                                    const at::Tensor& key,
                                    const AttentionSettings& settings) {
   const auto& vectors = settings.distance_vectors;
-  const auto biased =
-      vectors.query_bias.defined() ? query + vectors.query_bias.to(query.scalar_type()) : query;
-  return {.of_queries = products_with_vectors(biased, vectors.keys, settings.heads),
+  return {.of_queries = products_with_vectors(with_bias(query, vectors.query_bias), vectors.keys,
+                                              settings.heads),
           .of_keys = products_with_vectors(key, vectors.queries, settings.heads)};
 }
 
@@ -51,9 +56,9 @@ void check_distance_vectors(const AttentionSettings& settings, int64_t longest, 
 
 at::Tensor with_query_bias(const at::Tensor& query, const AttentionSettings& settings) {
   const auto& bias = settings.query_bias;
-  return bias.defined() ? query + at::constant_pad_nd(bias.to(query.scalar_type()),
-                                                      {0, query.size(1) - bias.size(0)})
-                        : query;
+  return bias.defined()
+             ? with_bias(query, at::constant_pad_nd(bias, {0, query.size(1) - bias.size(0)}))
+             : query;
 }
 
 }  // namespace weft::kernels

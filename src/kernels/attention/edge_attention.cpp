@@ -49,7 +49,7 @@ struct EdgeTensors {
   at::Tensor dquery = {};
   at::Tensor dkey = {};      // fp32
   at::Tensor dvalue = {};    // fp32
-  at::Tensor dvectors = {};  // (sequences G, kinds, K) fp32, or undefined
+  at::Tensor dvectors = {};  // (sequences G, kinds K) fp32, or undefined
 };
 
 void count_edges(const EdgePlan& plan, int64_t products) {
@@ -67,18 +67,12 @@ cpu::EdgeAttention<T> edge_work(const EdgePlan& plan,
   const int64_t row = plan.offsets[b];
   const int64_t column = head * plan.width;
   const int64_t key_head = head / (plan.heads / plan.key_heads);
-  const auto row_of = [](const at::Tensor& x, int64_t at_row, int64_t at_column) {
-    return x.defined() ? elements<T>(x) + at_row * x.stride(0) + at_column : nullptr;
-  };
-  const auto head_of = [&](const at::Tensor& x) {
-    return x.defined() ? elements<float>(x) + key_head * plan.width : nullptr;
-  };
+  const int64_t key_column = key_head * plan.width;
   const int64_t first = plan.first_edge(b);
-  auto* const weights = elements<float>(tensors.weights) + head * plan.edge_count() + first;
-  const auto& dvectors = tensors.dvectors;
-  return {.q = row_of(tensors.query, row, column),
-          .k = row_of(tensors.key, 0, key_head * plan.width),
-          .v = row_of(tensors.value, 0, key_head * plan.width),
+  auto* const weights = row_of<float>(tensors.weights, head, first);
+  return {.q = row_of<T>(tensors.query, row, column),
+          .k = row_of<T>(tensors.key, 0, key_column),
+          .v = row_of<T>(tensors.value, 0, key_column),
           .q_stride = tensors.query.stride(0),
           .k_stride = tensors.key.stride(0),
           .v_stride = tensors.value.stride(0),
@@ -91,19 +85,17 @@ cpu::EdgeAttention<T> edge_work(const EdgePlan& plan,
           .vectors = elements<const float>(tensors.vectors),
           .weights = weights,
           .dropped = weights,
-          .out = row_of(tensors.out, row, column),
+          .out = row_of<T>(tensors.out, row, column),
           .out_stride = plan.heads * plan.width,
-          .gradient = row_of(tensors.gradient, row, column),
+          .gradient = row_of<T>(tensors.gradient, row, column),
           .dweights = nullptr,
-          .dq = row_of(tensors.dquery, row, column),
+          .dq = row_of<T>(tensors.dquery, row, column),
           .dq_stride = plan.heads * plan.width,
-          .dk = head_of(tensors.dkey),
-          .dv = head_of(tensors.dvalue),
+          .dk = row_of<float>(tensors.dkey, 0, key_column),
+          .dv = row_of<float>(tensors.dvalue, 0, key_column),
           .dkv_stride = plan.key_heads * plan.width,
           .dvectors =
-              dvectors.defined()
-                  ? elements<float>(dvectors[static_cast<int64_t>(b) * plan.key_heads + key_head])
-                  : nullptr};
+              row_of<float>(tensors.dvectors, static_cast<int64_t>(b) * plan.key_heads + key_head)};
 }
 
 /// Calls body(b, head) for each head of each sequence. Heads that share keys follow each other in
@@ -174,8 +166,7 @@ void attend_along_edges_backward(const EdgePlan& plan, EdgeTensors& tensors) {
   tensors.dvalue = at::zeros_like(tensors.dkey);
   if (tensors.vectors.defined()) {
     const auto sequences = static_cast<int64_t>(plan.offsets.size()) - 1;
-    tensors.dvectors =
-        at::zeros({sequences * plan.key_heads, tensors.vectors.size(0), plan.width}, fp32);
+    tensors.dvectors = at::zeros({sequences * plan.key_heads, tensors.vectors.numel()}, fp32);
   }
   dispatch_element_type(query, [&](auto element) {
     using T = decltype(element);
@@ -223,7 +214,8 @@ class EdgeAttentionFunction : public torch::autograd::Function<EdgeAttentionFunc
     return {tensors.dquery,
             tensors.dkey.to(type),
             tensors.dvalue.to(type),
-            tensors.dvectors.defined() ? tensors.dvectors.sum(0) : at::Tensor(),
+            tensors.dvectors.defined() ? column_sum(tensors.dvectors).view_as(tensors.vectors)
+                                       : at::Tensor(),
             {}};
   }
 };

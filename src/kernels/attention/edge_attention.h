@@ -14,8 +14,8 @@ namespace weft::kernels {
 
 /// The keys that queries attend to, one by one: the edges of a graph.
 struct AttentionEdges {
-  std::vector<int64_t> begins{
-      0};  // (N + 1) query i has the edges begins[i] to before begins[i + 1]
+  /// (N + 1) query i has the edges begins[i] to before begins[i + 1].
+  std::vector<int64_t> begins{0};
   std::vector<int32_t> keys = {};   // (E) rows of the keys
   std::vector<int32_t> kinds = {};  // (E) rows of the vectors of edges
 };

@@ -319,12 +319,9 @@ template <class Term, class T>
 inline void pack_gradient(const AttentionTask<T>& task, const Workspace<Term>& w) {
   pack_operands<T>({{task.gradient, task.out_stride, task.queries, task.width}}, w.gradient);
   for (int64_t i = 0; i < task.queries; ++i) {
-    Vec dot = zero();
-    for_each_vector(task.width, [&](int64_t c, int count) {
-      dot = fma(load_up_to(task.gradient + i * task.out_stride + c, count),
-                load_up_to(task.out + i * task.out_stride + c, count), dot);
-    });
-    w.dot[i] = sum(dot) - (task.dlse == nullptr ? 0.0F : task.dlse[i]);
+    const float dot = row_product(task.gradient + i * task.out_stride,
+                                  task.out + i * task.out_stride, task.width);
+    w.dot[i] = dot - (task.dlse == nullptr ? 0.0F : task.dlse[i]);
   }
 }
 

@@ -2,8 +2,6 @@
 // translation units.
 #pragma once
 
-#include <cmath>
-
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/types.h"
@@ -16,31 +14,28 @@ inline int64_t first_edge(const EdgeAttention<T>& work, int64_t i) {
   return work.begins[i] - work.begins[0];
 }
 
-// The vector of an edge's kind; null if there are none.
+// Features c to c + count of the key of an edge, with the vector of its kind.
 template <class T>
-inline const float* edge_vector(const EdgeAttention<T>& work, int64_t edge) {
-  return work.vectors == nullptr ? nullptr : work.vectors + work.kinds[edge] * work.width;
+inline Vec edge_key(const EdgeAttention<T>& work, int64_t edge, int64_t c, int count) {
+  const Vec key = load_up_to(work.k + work.keys[edge] * work.k_stride + c, count);
+  return work.vectors == nullptr
+             ? key
+             : key + load_up_to(work.vectors + work.kinds[edge] * work.width + c, count);
 }
 
 // The product of a query and the key of an edge.
 template <class T>
 inline float edge_score(const EdgeAttention<T>& work, const T* q, int64_t edge) {
-  const T* const k = work.k + work.keys[edge] * work.k_stride;
-  const float* const vector = edge_vector(work, edge);
   Vec product = zero();
   for_each_vector(work.width, [&](int64_t c, int count) {
-    Vec key = load_up_to(k + c, count);
-    if (vector != nullptr) {
-      key = key + load_up_to(vector + c, count);
-    }
-    product = fma(load_up_to(q + c, count), key, product);
+    product = fma(load_up_to(q + c, count), edge_key(work, edge, c, count), product);
   });
   return sum(product);
 }
 
 // exp(scores) / sum(exp(scores))
 inline void softmax_in_place(float* scores, int64_t size) {
-  float most = -INFINITY;
+  float most = -__builtin_inff();
   for (int64_t i = 0; i < size; ++i) {
     most = scores[i] > most ? scores[i] : most;
   }
@@ -96,12 +91,8 @@ void edge_values_backward(const EdgeAttention<T>& work) {
   for (int64_t i = 0; i < work.queries; ++i) {
     const T* const gradient = work.gradient + i * work.out_stride;
     for (int64_t edge = first_edge(work, i); edge < first_edge(work, i + 1); ++edge) {
-      const T* const v = work.v + work.keys[edge] * work.v_stride;
-      Vec product = zero();
-      for_each_vector(work.width, [&](int64_t c, int count) {
-        product = fma(load_up_to(gradient + c, count), load_up_to(v + c, count), product);
-      });
-      work.dweights[edge] = sum(product);
+      work.dweights[edge] =
+          row_product(gradient, work.v + work.keys[edge] * work.v_stride, work.width);
       add_row(work.dv + work.keys[edge] * work.dkv_stride, work.dropped[edge], gradient,
               work.width);
     }
@@ -129,12 +120,7 @@ void edge_weights_backward(const EdgeAttention<T>& work) {
     for_each_vector(work.width, [&](int64_t c, int count) {
       Vec dq = zero();
       for (int64_t edge = begin; edge < end; ++edge) {
-        const float* const vector = edge_vector(work, edge);
-        Vec key = load_up_to(work.k + work.keys[edge] * work.k_stride + c, count);
-        if (vector != nullptr) {
-          key = key + load_up_to(vector + c, count);
-        }
-        dq = fma(set(work.dweights[edge]), key, dq);
+        dq = fma(set(work.dweights[edge]), edge_key(work, edge, c, count), dq);
       }
       store_up_to(work.dq + i * work.dq_stride + c, dq, count);
     });

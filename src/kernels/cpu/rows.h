@@ -31,6 +31,16 @@ inline void for_each_vector(int64_t columns, Body body) {
   }
 }
 
+// Sum of a[i] * b[i].
+template <class A, class B>
+inline float row_product(const A* a, const B* b, int64_t columns) {
+  Vec product = zero();
+  for_each_vector(columns, [&](int64_t column, int count) {
+    product = fma(load_up_to(a + column, count), load_up_to(b + column, count), product);
+  });
+  return sum(product);
+}
+
 /// Transposes a square of vectors.
 inline void transpose(Vec rows[kLanes]) {
   for (int stage = 1; stage < kLanes; stage *= 2) {

@@ -115,7 +115,7 @@ class TransformerXlPositions : public ScoreModifier {
     const auto content =
         (key * repeat_for_rows(content_bias_, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     const auto reach = std::max(tile.span.keys, tile.span.offset + tile.span.queries);
-    const auto rows = vectors_of(1 - reach, reach, scores.options());
+    const auto rows = vectors_of(1 - reach, reach, type);
     const auto table = rows.view({rows.size(0), heads_, -1}).permute({1, 2, 0});  // (H, K, R)
     const auto own = tile.query.to(type);
     const auto query = own + repeat_for_rows(position_bias_, own);
@@ -140,7 +140,7 @@ class TransformerXlPositions : public ScoreModifier {
     }
     settings.query_bias = content_bias_.flatten();
     settings.distance_vectors = {
-        .keys = vectors_of(least, reach, projection_.options()),
+        .keys = vectors_of(least, reach, projection_.scalar_type()),
         .query_bias = (position_bias_ - content_bias_).flatten(),
         .rows = std::make_shared<const std::vector<int32_t>>(std::move(rows))};
     return settings;
@@ -149,17 +149,16 @@ class TransformerXlPositions : public ScoreModifier {
  private:
   /// Of the distances from key to query that are at least `begin` and less than `end`: [sin, cos],
   /// projected to the heads, (end - begin, H K).
-  at::Tensor vectors_of(int64_t begin, int64_t end, const at::TensorOptions& options) const {
+  at::Tensor vectors_of(int64_t begin, int64_t end, at::ScalarType type) const {
     const auto dim = projection_.size(1);
-    auto distance = at::arange(begin, end, options.dtype(at::kDouble).requires_grad(false));
+    const auto options = at::TensorOptions(projection_.device()).dtype(at::kDouble);
+    auto distance = at::arange(begin, end, options);
     if (clamp_ > 0) {
       distance = distance.clamp(-clamp_, clamp_);
     }
-    const auto exponents =
-        at::arange(0, dim, 2, options.dtype(at::kDouble)) / static_cast<double>(dim);
+    const auto exponents = at::arange(0, dim, 2, options) / static_cast<double>(dim);
     const auto angles = distance.unsqueeze(1) / at::pow(10000.0, exponents);
     const auto sinusoids = at::cat({angles.sin(), angles.cos()}, 1).narrow(1, 0, dim);
-    const auto type = c10::typeMetaToScalarType(options.dtype());
     return kernels::linear(sinusoids.to(type), projection_.to(type), {});
   }
 

@@ -120,6 +120,27 @@ TEST(DistanceVectors, ScoresAreThoseOfTheFormula) {
       at::allclose(attention(qkv, layout_of({kLength}), settings, {}), expected, 1e-5, 1e-5));
 }
 
+TEST(DistanceVectors, ThreadsChangeNoBit) {
+  at::manual_seed(1);
+  const auto layout = layout_of(std::vector<int64_t>(40, 100));
+  const auto rows = rows_of(100, 30);
+  const std::vector<at::Tensor> inputs{at::randn({layout.tokens(), 96}), at::randn({32}),
+                                       at::randn({61, 32}), at::randn({32})};
+  const auto run = [&] {
+    return comparison::run(
+        [&](const auto& in) {
+          return attention(in[0], layout,
+                           {.heads = 2,
+                            .query_bias = in[1],
+                            .distance_vectors = {.keys = in[2], .query_bias = in[3], .rows = rows}},
+                           kDistanceKey);
+        },
+        inputs, at::kFloat);
+  };
+  EXPECT_TRUE(
+      comparison::same_bits(comparison::with_threads(1, run), comparison::with_threads(3, run)));
+}
+
 TEST(DistanceVectors, NeedARowForEachDistance) {
   const auto vectors = at::ones({3, 16});
   const auto layout = layout_of({5});

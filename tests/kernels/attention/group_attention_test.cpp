@@ -45,7 +45,7 @@ class GroupAttention : public comparison::EveryVariant {
     const auto queries = layout_of(query_lengths);
     const auto keys = layout_of(key_lengths);
     const auto groups = random_groups(queries, keys);
-    const auto key_heads = settings.key_heads > 0 ? settings.key_heads : settings.heads;
+    const auto key_heads = settings.key_heads_or_heads();
     const std::vector<at::Tensor> inputs{at::randn({queries.tokens(), settings.heads * width}),
                                          at::randn({keys.tokens(), key_heads * width}),
                                          at::randn({keys.tokens(), key_heads * width})};
