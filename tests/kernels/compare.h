@@ -110,7 +110,7 @@ class EveryVariant : public ::testing::TestWithParam<Variant> {
     }
   }
   void TearDown() override {
-    for (const char* level : {"plain", "avx2", "avx512", "avx512_bf16"}) {
+    for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16"}) {
       cpu::use_level(level);
     }
   }
@@ -123,6 +123,8 @@ inline const auto kVariants = ::testing::Values(Variant{"plain", at::kFloat},
                                                 Variant{"avx2", at::kBFloat16},
                                                 Variant{"avx512", at::kFloat},
                                                 Variant{"avx512", at::kBFloat16},
+                                                Variant{"avx512_vnni", at::kFloat},
+                                                Variant{"avx512_vnni", at::kBFloat16},
                                                 Variant{"avx512_bf16", at::kFloat},
                                                 Variant{"avx512_bf16", at::kBFloat16});
 

@@ -55,19 +55,25 @@ TEST(WantedLevel, OwnSwitchHasPriority) {
 }
 
 TEST(FastestLevel, IsTheBestOfTheProcessorUpToTheLimit) {
-  const Processor zen4{.has_avx2 = true, .has_avx512 = true, .has_bf16 = true};
+  Processor zen4{.has_avx2 = true, .has_avx512 = true, .has_vnni = true, .has_bf16 = true};
   EXPECT_EQ(fastest_level(zen4, ""), "avx512_bf16");
+  EXPECT_EQ(fastest_level(zen4, "avx512_vnni"), "avx512_vnni");
   EXPECT_EQ(fastest_level(zen4, "avx512"), "avx512");
   EXPECT_EQ(fastest_level(zen4, "avx2"), "avx2");
   EXPECT_EQ(fastest_level(zen4, "plain"), "plain");
+  zen4.has_bf16 = false;
+  EXPECT_EQ(fastest_level(zen4, ""), "avx512_vnni");
+  EXPECT_EQ(fastest_level(zen4, "avx512_bf16"), "avx512_vnni");
+  EXPECT_EQ(fastest_level({.has_avx2 = true, .has_avx512 = true}, ""), "avx512");
   EXPECT_EQ(fastest_level({.has_avx2 = true}, ""), "avx2");
   EXPECT_EQ(fastest_level({.has_avx2 = true}, "avx512_bf16"), "avx2");
   EXPECT_EQ(fastest_level({}, ""), "plain");
 }
 
 TEST(FastestLevel, AvoidsIntelsBf16InstructionsWithoutAmx) {
-  Processor xeon{.has_avx2 = true, .has_avx512 = true, .has_bf16 = true, .is_intel = true};
-  EXPECT_EQ(fastest_level(xeon, ""), "avx512");
+  Processor xeon{
+      .has_avx2 = true, .has_avx512 = true, .has_vnni = true, .has_bf16 = true, .is_intel = true};
+  EXPECT_EQ(fastest_level(xeon, ""), "avx512_vnni");
   EXPECT_EQ(fastest_level(xeon, "avx512_bf16"), "avx512_bf16");
   xeon.has_amx = true;
   EXPECT_EQ(fastest_level(xeon, ""), "avx512_bf16");

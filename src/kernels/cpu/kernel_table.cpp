@@ -14,6 +14,7 @@ extern const KernelTable kPlainTable;
 #if defined(__x86_64__)
 extern const KernelTable kAvx2Table;
 extern const KernelTable kAvx512Table;
+extern const KernelTable kAvx512VnniTable;
 extern const KernelTable kAvx512Bf16Table;
 #endif
 
@@ -36,8 +37,8 @@ const Processor& this_processor() {
       .has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
       .has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"),
-      .has_bf16 = __builtin_cpu_supports("avx512bf16") != 0,
       .has_vnni = __builtin_cpu_supports("avx512vnni") != 0,
+      .has_bf16 = __builtin_cpu_supports("avx512bf16") != 0,
       .has_amx = has_amx_bf16(),
       .is_intel = __builtin_cpu_is("intel") != 0};
 #else
@@ -48,7 +49,8 @@ const Processor& this_processor() {
 
 const KernelTable* table_of(std::string_view name) {
 #if defined(__x86_64__)
-  for (const auto* const table : {&kAvx2Table, &kAvx512Table, &kAvx512Bf16Table}) {
+  for (const auto* const table :
+       {&kAvx2Table, &kAvx512Table, &kAvx512VnniTable, &kAvx512Bf16Table}) {
     if (name == table->name) {
       return table;
     }
@@ -86,18 +88,17 @@ std::string_view fastest_level(const Processor& processor, std::string_view limi
   if (!processor.has_avx512 || limit == "avx2") {
     return "avx2";
   }
-  if (!processor.has_bf16 || limit == "avx512") {
+  if (!processor.has_vnni || limit == "avx512") {
     return "avx512";
   }
+  if (!processor.has_bf16 || limit == "avx512_vnni") {
+    return "avx512_vnni";
+  }
   const bool is_fast = !processor.is_intel || processor.has_amx;
-  return is_fast || limit == "avx512_bf16" ? "avx512_bf16" : "avx512";
+  return is_fast || limit == "avx512_bf16" ? "avx512_bf16" : "avx512_vnni";
 }
 
 bool has_amx() { return this_processor().has_amx; }
-
-bool has_vnni() {
-  return this_processor().has_vnni && std::string_view(kernel_table().name).starts_with("avx512");
-}
 
 const KernelTable& kernel_table() { return *current().load(std::memory_order_relaxed); }
 

@@ -50,9 +50,8 @@ struct Operations {
   /// gradients of queries, keys and vectors.
   void (*edge_values_backward)(const EdgeAttention<T>& work);
   void (*edge_weights_backward)(const EdgeAttention<T>& work);
-  void (*quantize_rows)(const QuantizeRows<T, int8_t>& work);
-  void (*quantize_rows_wide)(const QuantizeRows<T, int16_t>& work);
-  void (*scale_sums)(const ScaleSums<T>& work);
+  void (*quantize_rows)(const QuantizeRows<T>& work);
+  void (*int8_product)(const Int8Product<T>& work);
   void (*few_rows)(const FewRows<T>& work);
   void (*pack_rows)(const Pack<T>& pack);        // (rows, columns), order kept
   void (*pack_transposed)(const Pack<T>& pack);  // (columns, rows)
@@ -64,26 +63,24 @@ struct Operations {
 
 struct KernelTable {
   const char* name;
-  void (*int8_product)(const Int8Product& work);
-  /// Exact sums (outputs) of the products of x (depth) with each row of a weight (outputs, depth).
-  void (*int8_row)(
-      const int8_t* x, const int8_t* weight, int64_t outputs, int64_t depth, int32_t* sums);
+  int64_t int8_group;   // values of a row in a 32-bit word of Int8Product
+  int32_t int8_offset;  // added to each of them
   void (*multiply_panel)(const PanelProduct& product);  // null if not available at this level
   Operations<float> single;
   Operations<Bf16> half;
 };
 
-/// Level requested by the environment: WEFT_CPU_LEVEL (plain, avx2, avx512, avx512_bf16), else the
-/// equivalent of LibTorch's ATEN_CPU_CAPABILITY, so that one switch controls both; empty if neither
-/// limits it.
+/// Level requested by the environment: WEFT_CPU_LEVEL (plain, avx2, avx512, avx512_vnni,
+/// avx512_bf16), else the equivalent of LibTorch's ATEN_CPU_CAPABILITY, so that one switch controls
+/// both; empty if neither limits it.
 std::string_view requested_level();
 
-/// What decides the level and who multiplies int8.
+/// What decides the level.
 struct Processor {
   bool has_avx2 = false;    // with FMA
   bool has_avx512 = false;  // F, BW, DQ and VL
+  bool has_vnni = false;    // AVX512_VNNI
   bool has_bf16 = false;    // AVX512_BF16
-  bool has_vnni = false;    // AVX512_VNNI, products of int8
   bool has_amx = false;     // tiles of bf16
   bool is_intel = false;
 };
@@ -97,9 +94,6 @@ const KernelTable& kernel_table();
 
 /// Whether the processor has AMX tiles for bf16.
 bool has_amx();
-
-/// Whether the processor has AVX512_VNNI, and kernel_table() an AVX-512 level.
-bool has_vnni();
 
 /// Makes kernel_table() return the level of that name from now on. Returns false, with no effect,
 /// if the processor or this build does not support it.

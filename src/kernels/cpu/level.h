@@ -15,7 +15,6 @@
 #include "kernels/cpu/optimizer_kernels.h"
 #include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/panel_kernels.h"
-#include "kernels/cpu/quantize_kernels.h"
 #include "kernels/cpu/rotary_kernels.h"
 #include "kernels/cpu/sum_kernels.h"
 
@@ -51,9 +50,8 @@ constexpr Operations<T> operations() {
           .edge_values = edge_values<T>,
           .edge_values_backward = edge_values_backward<T>,
           .edge_weights_backward = edge_weights_backward<T>,
-          .quantize_rows = quantize_rows<T, int8_t>,
-          .quantize_rows_wide = quantize_rows<T, int16_t>,
-          .scale_sums = scale_sums<T>,
+          .quantize_rows = quantize_rows<T>,
+          .int8_product = int8_product<T>,
           .few_rows = few_rows<T>,
           .pack_rows = pack_rows<T, T>,
           .pack_transposed = pack_transposed<T, T>,
@@ -73,8 +71,8 @@ constexpr auto panel_product() -> void (*)(const PanelProduct&) {
 
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
-          .int8_product = int8_product,
-          .int8_row = int8_row,
+          .int8_group = kInt8Group,
+          .int8_offset = kInt8Offset,
           .multiply_panel = panel_product<kMultipliesPairs>(),
           .single = operations<float>(),
           .half = operations<Bf16>()};

@@ -101,46 +101,39 @@ struct FewRows {
   ProductRows<T> out{};  // all of the result; its own `sums` field is ignored
 };
 
-/// Quantizes rows of x, contiguous, to int8, each with its own scale. Out: int8_t, or int16_t for
-/// Int8Product.
-template <class T, class Out>
+/// Quantizes rows of x, contiguous, to integers from -127 to 127, each row with its own scale:
+/// x ~ scale * value. Out: as Int8Product reads them.
+template <class T>
 struct QuantizeRows {
   const T* x;
-  Out* out;
-  int64_t out_stride;
+  uint32_t* out;  // (rows, groups)
   float* scales;  // (rows)
   int64_t rows;
   int64_t columns;
+  int64_t groups;
 };
 
 /// Columns per panel of an int8 weight.
-inline constexpr int64_t kInt8Panel = 32;
+inline constexpr int64_t kInt8Panel = 64;
 
-/// Exact sums of the products of rows quantized to int8 and columns of a weight, whose panels are
-/// pairs (panels, depth / 2, kInt8Panel, 2). An odd depth is padded with a zero.
-struct Int8Product {
-  const int16_t* x;  // (rows, x_stride)
-  int64_t x_stride;
-  const int8_t* panels;
-  int32_t* sums;  // (rows, sums_stride)
-  int64_t sums_stride;
-  int64_t rows;
-  int64_t columns;  // whole panels
-  int64_t depth;    // at most 2^17
-};
-
-/// Dequantizes sums of int8 products.
+/// out = (x W) * scale of the row * scale of the column + bias, for rows quantized to int8 and a
+/// weight of int8; the sums of x W are exact. A 32-bit word of x is a group of values of a row, in
+/// the form of the level (KernelTable::int8_group): two int16, or four uint8 plus 128. The weight
+/// has panels (groups, kInt8Panel, values of a group). The last group and panel are padded with
+/// zeros.
 template <class T>
-struct ScaleSums {
-  const int32_t* sums;  // (rows, sums_stride)
-  int64_t sums_stride;
+struct Int8Product {
+  const uint32_t* x;  // (rows, groups)
   const float* row_scales;
+  const int8_t* panels;
+  const int32_t* offsets;  // added to the sums, for whole panels
   const float* column_scales;
   const float* bias;  // (columns) or null
-  T* out;
+  T* out;             // (rows, out_stride)
   int64_t out_stride;
   int64_t rows;
   int64_t columns;
+  int64_t groups;  // of at most 2^17 values
 };
 
 }  // namespace weft::kernels::cpu

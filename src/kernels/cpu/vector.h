@@ -7,6 +7,11 @@
 #define WEFT_LEVEL_NAME "avx512_bf16"
 #define WEFT_LEVEL_TABLE kAvx512Bf16Table
 #include "kernels/cpu/vector_avx512.h"
+#elif defined(WEFT_LEVEL_AVX512_VNNI)
+#define WEFT_LEVEL level_avx512_vnni
+#define WEFT_LEVEL_NAME "avx512_vnni"
+#define WEFT_LEVEL_TABLE kAvx512VnniTable
+#include "kernels/cpu/vector_avx512.h"
 #elif defined(WEFT_LEVEL_AVX512)
 #define WEFT_LEVEL level_avx512
 #define WEFT_LEVEL_NAME "avx512"

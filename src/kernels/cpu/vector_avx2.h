@@ -39,6 +39,10 @@ inline void store(Bf16* p, Vec x) {
 
 inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 inline Vec maximum(Vec a, Vec b) { return _mm256_max_ps(a, b); }
+// The larger of two numbers that are not negative; NaN if one of them is.
+inline Vec maximum_or_nan(Vec a, Vec b) {
+  return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+}
 inline Vec minimum(Vec a, Vec b) { return _mm256_min_ps(a, b); }
 inline Vec square_root(Vec x) { return _mm256_sqrt_ps(x); }
 // 1 / x with 11 bits of precision.
@@ -124,17 +128,19 @@ inline uint32_t high_at_least(Int x, Int threshold) {
   return at_least(_mm256_srli_epi32(x, 16), threshold);
 }
 
-// 16-bit integers and the sums of their products in 32 bits.
-inline constexpr int64_t kWords = 16;
-inline Int load_words(const int8_t* p) {
+// Products of int8: pairs of 16-bit integers and the sums of their products in 32 bits.
+using Int8Value = int16_t;
+inline constexpr int32_t kInt8Offset = 0;
+inline Int load_int8(const int8_t* p) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
 inline Int add_products(Int sums, Int a, Int b) {
   return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
 }
-inline void store(int32_t* p, Int x) { _mm256_storeu_si256(reinterpret_cast<Int*>(p), x); }
-// The lower halves of the lanes.
-inline void store_words(int16_t* p, Vec x) {
+inline Int load(const int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const Int*>(p)); }
+inline Vec to_float(Int x) { return _mm256_cvtepi32_ps(x); }
+// The lowest bits of the lanes.
+inline void store_int8(Int8Value* p, Vec x) {
   const Int low = _mm256_and_si256(_mm256_castps_si256(x), set_int(0xFFFF));
   const Int packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));

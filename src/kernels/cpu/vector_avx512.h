@@ -1,5 +1,5 @@
-// One vector of floats, AVX-512 (F, BW, DQ, VL), with or without bf16 instructions. Included only
-// by per-level translation units.
+// One vector of floats, AVX-512 (F, BW, DQ, VL), with or without instructions for int8 and bf16.
+// Included only by per-level translation units.
 #pragma once
 
 #include <immintrin.h>
@@ -80,6 +80,10 @@ inline constexpr bool kMultipliesPairs = false;
 
 // Returns b if either is NaN.
 inline Vec maximum(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+// The larger of two numbers that are not negative; NaN if one of them is.
+inline Vec maximum_or_nan(Vec a, Vec b) {
+  return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
 inline Vec minimum(Vec a, Vec b) { return _mm512_min_ps(a, b); }
 inline Vec square_root(Vec x) { return _mm512_sqrt_ps(x); }
 // 1 / x with 14 bits of precision.
@@ -158,18 +162,34 @@ inline uint32_t high_at_least(Int x, Int threshold) {
   return _mm512_cmpge_epu32_mask(_mm512_srli_epi32(x, 16), threshold);
 }
 
-// 16-bit integers and the sums of their products in 32 bits.
-inline constexpr int64_t kWords = 32;
-inline Int load_words(const int8_t* p) {
+inline Int load(const int32_t* p) { return _mm512_loadu_si512(p); }
+inline Vec to_float(Int x) { return _mm512_cvtepi32_ps(x); }
+
+#if defined(__AVX512VNNI__)
+// Products of int8: four unsigned and signed integers of 8 bits, and the sums of their products in
+// 32 bits.
+using Int8Value = uint8_t;
+inline constexpr int32_t kInt8Offset = 128;
+inline Int load_int8(const int8_t* p) { return _mm512_loadu_si512(p); }
+inline Int add_products(Int sums, Int a, Int b) { return _mm512_dpbusd_epi32(sums, a, b); }
+// The lowest bits of the lanes.
+inline void store_int8(Int8Value* p, Vec x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_castps_si512(x)));
+}
+#else
+// Products of int8: pairs of 16-bit integers and the sums of their products in 32 bits.
+using Int8Value = int16_t;
+inline constexpr int32_t kInt8Offset = 0;
+inline Int load_int8(const int8_t* p) {
   return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 inline Int add_products(Int sums, Int a, Int b) {
   return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b));
 }
-inline void store(int32_t* p, Int x) { _mm512_storeu_si512(p, x); }
-// The lower halves of the lanes.
-inline void store_words(int16_t* p, Vec x) {
+// The lowest bits of the lanes.
+inline void store_int8(Int8Value* p, Vec x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_castps_si512(x)));
 }
+#endif
 
 }  // namespace weft::kernels::cpu::WEFT_LEVEL

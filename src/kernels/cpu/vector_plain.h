@@ -53,6 +53,8 @@ inline Vec blend(LaneMask truth, Vec yes, Vec no) {
 }
 inline Vec fma(Vec a, Vec b, Vec c) { return a * b + c; }
 inline Vec maximum(Vec a, Vec b) { return blend(a > b, a, b); }
+// The larger of two numbers that are not negative; NaN if one of them is.
+inline Vec maximum_or_nan(Vec a, Vec b) { return blend(bit_cast<Int>(a) > bit_cast<Int>(b), a, b); }
 inline Vec minimum(Vec a, Vec b) { return blend(a < b, a, b); }
 inline Vec square_root(Vec x) {
   return Vec{__builtin_sqrtf(x[0]), __builtin_sqrtf(x[1]), __builtin_sqrtf(x[2]),
@@ -125,17 +127,18 @@ inline uint32_t at_least(Int x, Int threshold) {
 inline uint32_t low_at_least(Int x, Int threshold) { return at_least(x & 0xFFFFU, threshold); }
 inline uint32_t high_at_least(Int x, Int threshold) { return at_least(x >> 16U, threshold); }
 
-// 16-bit integers and the sums of their products in 32 bits.
-inline constexpr int64_t kWords = 8;
-inline Int load_words(const int8_t* p) {
-  const int16_t words[kWords] = {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
+// Products of int8: pairs of 16-bit integers and the sums of their products in 32 bits.
+using Int8Value = int16_t;
+inline constexpr int32_t kInt8Offset = 0;
+inline Int load_int8(const int8_t* p) {
+  const int16_t words[2 * kLanes] = {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
   Int x;
   __builtin_memcpy(&x, words, sizeof(x));
   return x;
 }
 inline Int add_products(Int sums, Int a, Int b) {
-  int16_t x[kWords];
-  int16_t y[kWords];
+  int16_t x[2 * kLanes];
+  int16_t y[2 * kLanes];
   __builtin_memcpy(x, &a, sizeof(x));
   __builtin_memcpy(y, &b, sizeof(y));
   for (int i = 0; i < kLanes; ++i) {
@@ -143,9 +146,20 @@ inline Int add_products(Int sums, Int a, Int b) {
   }
   return sums;
 }
-inline void store(int32_t* p, Int x) { __builtin_memcpy(p, &x, sizeof(x)); }
-// The lower halves of the lanes.
-inline void store_words(int16_t* p, Vec x) {
+inline Int load(const int32_t* p) {
+  Int x;
+  __builtin_memcpy(&x, p, sizeof(x));
+  return x;
+}
+inline Vec to_float(Int x) {
+  Vec result;
+  for (int i = 0; i < kLanes; ++i) {
+    result[i] = static_cast<float>(static_cast<int32_t>(x[i]));
+  }
+  return result;
+}
+// The lowest bits of the lanes.
+inline void store_int8(Int8Value* p, Vec x) {
   const Int bits = bit_cast<Int>(x);
   for (int i = 0; i < kLanes; ++i) {
     p[i] = static_cast<int16_t>(static_cast<uint16_t>(bits[i]));

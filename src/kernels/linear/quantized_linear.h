@@ -7,14 +7,14 @@
 namespace weft::kernels {
 
 /// Int8 weight of a linear layer, for CPU inference: w[f, d] ~ scales[f] * values[f, d], symmetric,
-/// from -127 to 127, one scale per output. Processors with AVX512_VNNI use LibTorch's product of
-/// `values`, the others panels of pairs (see cpu::Int8Product); one of the two is undefined.
+/// from -127 to 127, one scale per output. The panels have the form of the CPU level that was in
+/// use (cpu::Int8Product).
 struct QuantizedWeight {
-  at::Tensor values;  // (F, D) int8
-  at::Tensor panels;  // (panels, pairs, columns, 2) int8
-  at::Tensor scales;  // (F) fp32
-  at::Tensor bias;    // (F) fp32, or undefined
-  int64_t depth = 0;  // D
+  at::Tensor panels;   // (panels, groups, columns, values of a group) int8
+  at::Tensor offsets;  // (panels * columns) int32
+  at::Tensor scales;   // (F) fp32
+  at::Tensor bias;     // (F) fp32, or undefined
+  int64_t depth = 0;   // D
 };
 
 /// Quantizes weight (F, D), bias (F) or undefined.

@@ -41,6 +41,29 @@ TEST_P(QuantizedLinear, EqualsItsDefinition) {
   }
 }
 
+/// Integers from -127 to 127 with scale 1.
+at::Tensor integers(int64_t rows, int64_t columns) {
+  const auto result = at::randint(-127, 128, {rows, columns}, at::kFloat);
+  result.select(1, columns - 1).fill_(-127);
+  return result;
+}
+
+TEST_P(QuantizedLinear, SumsOfIntegersAreExact) {
+  at::manual_seed(6);
+  for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 50}) {
+    for (const int64_t depth : {1, 2, 3, 4, 5, 18, 67}) {
+      const auto x = integers(rows, depth);
+      const auto w = integers(130, depth);
+      const auto wanted = x.mm(w.t()).to(type());
+      for (const int64_t outputs : {1, 63, 65, 130}) {
+        const auto out = quantized_linear(x.to(type()), quantized(w.slice(0, 0, outputs), {}));
+        EXPECT_TRUE(at::equal(out, wanted.slice(1, 0, outputs)))
+            << rows << " x " << depth << " x " << outputs;
+      }
+    }
+  }
+}
+
 TEST_P(QuantizedLinear, IsCloseToTheFullPrecisionProduct) {
   at::manual_seed(2);
   const auto x = at::randn({200, 256}).to(type());

@@ -13,7 +13,7 @@ namespace cpu = kernels::cpu;
 
 TEST(FastestPrecision, IsBf16OnACpuThatMultipliesIt) {
   const std::string before = cpu::kernel_table().name;
-  for (const std::string level : {"plain", "avx2", "avx512", "avx512_bf16"}) {
+  for (const std::string level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16"}) {
     if (cpu::use_level(level)) {
       const auto choice = fastest_precision(at::kCPU);
       EXPECT_EQ(choice.type, level == "avx512_bf16" ? at::kBFloat16 : at::kFloat) << level;
