@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/string_util.h"
 #include "base/utf8.h"
 
 namespace weft::log {
@@ -22,6 +25,9 @@ namespace weft::log {
 namespace {
 
 constexpr const char* kFilePattern = "%Y-%m-%d %H:%M:%S.%e %l %v";
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
 constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 
 spdlog::level::level_enum level_of(Level level) {
@@ -132,12 +138,22 @@ class Log {
 
   void set_progress_line(std::string_view text) {
     const std::lock_guard lock(mutex_);
-    const bool is_shown = is_terminal() && console_->should_log(spdlog::level::info);
-    if (!is_shown || (text.empty() && progress_line_.empty())) {
+    activity_.clear();
+    show_progress_line(text);
+  }
+
+  void set_progress(std::string_view activity, double fraction) {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (activity != activity_) {
+      activity_ = activity;
+      activity_begin_ = now;
+    } else if (now - activity_shown_ < kBetweenProgress) {
       return;
     }
-    progress_line_ = truncate_to_width(text, columns());
-    print("\r" + progress_line_ + "\033[K");
+    activity_shown_ = now;
+    const std::chrono::duration<double> passed = now - activity_begin_;
+    show_progress_line(activity_text(activity, fraction, passed.count()));
   }
 
  private:
@@ -146,6 +162,15 @@ class Log {
     std::unique_ptr<FileWriter> writer;
     bool has_failed = false;
   };
+
+  void show_progress_line(std::string_view text) {
+    const bool is_shown = is_terminal() && console_->should_log(spdlog::level::info);
+    if (!is_shown || (text.empty() && progress_line_.empty())) {
+      return;
+    }
+    progress_line_ = truncate_to_width(text, columns());
+    print("\r" + progress_line_ + "\033[K");
+  }
 
   static spdlog::details::log_msg message(Level level, std::string_view text) {
     return {spdlog::string_view_t("weft"), level_of(level),
@@ -188,6 +213,9 @@ class Log {
   spdlog::pattern_formatter pattern_{kFilePattern};
   std::vector<File> files_;
   std::string progress_line_;
+  std::string activity_;  // of set_progress
+  Clock::time_point activity_begin_;
+  Clock::time_point activity_shown_;
   std::string rank_prefix_;
 };
 
@@ -228,5 +256,17 @@ bool has_colors() {
 }
 
 void set_progress_line(std::string_view text) { global_log().set_progress_line(text); }
+void set_progress(std::string_view activity, double fraction) {
+  global_log().set_progress(activity, fraction);
+}
+
+std::string activity_text(std::string_view activity, double fraction, double seconds) {
+  if (fraction < 0) {
+    return std::string(activity);
+  }
+  const bool has_estimate = seconds >= 1 && fraction > 0;
+  return str_cat(activity, "  ", std::floor(100 * fraction), " %",
+                 has_estimate ? "  ETA " + format_duration(seconds * (1 / fraction - 1)) : "");
+}
 
 }  // namespace weft::log

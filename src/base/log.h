@@ -41,4 +41,12 @@ std::size_t terminal_columns(int descriptor);
 /// standard error is not a terminal.
 void set_progress_line(std::string_view text);
 
+/// Shows an activity as the progress line, as activity_text. It begins with the first call of that
+/// name. Cheap enough for every batch.
+void set_progress(std::string_view activity, double fraction);
+
+/// `evaluating  37 %  ETA 12 s`. fraction: the completed part, 0 to 1; negative: unknown. seconds:
+/// since the activity began; there is no estimate in the first one.
+std::string activity_text(std::string_view activity, double fraction, double seconds);
+
 }  // namespace weft::log

@@ -85,6 +85,7 @@ struct LineReader::State {
   std::vector<char> buffer;
   std::size_t begin = 0;  // start of the data not yet returned by `next`
   std::size_t end = 0;
+  std::size_t received = 0;  // bytes so far, decompressed
   int64_t number = 0;
   bool continues = false;
   bool is_first_block = true;
@@ -104,6 +105,7 @@ bool LineReader::State::fill() {
   }
   const std::size_t count = source->read(buffer.data() + end, kBlock);
   end += count;
+  received += count;
   is_at_end = count == 0;
   return !is_at_end;
 }
@@ -203,8 +205,21 @@ int64_t LineReader::number() const { return state_->number; }
 
 std::string LineReader::location() const { return str_cat(state_->name, ":", state_->number); }
 
-int64_t LineReader::consumed() const { return state_->source->consumed(); }
+int64_t LineReader::consumed() const {
+  const auto& state = *state_;
+  const auto consumed = state.source->consumed();
+  if (state.received == 0) {
+    return consumed;
+  }
+  const auto returned = state.received - (state.end - state.begin);
+  return static_cast<int64_t>(static_cast<double>(consumed) * static_cast<double>(returned) /
+                              static_cast<double>(state.received));
+}
 
 int64_t LineReader::total() const { return state_->source->total(); }
+
+double LineReader::fraction_read() const {
+  return total() > 0 ? static_cast<double>(consumed()) / static_cast<double>(total()) : -1;
+}
 
 }  // namespace weft::formats

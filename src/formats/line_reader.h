@@ -41,9 +41,12 @@ class LineReader {
   int64_t number() const;
   /// `path:number`.
   std::string location() const;
-  /// Bytes of the file consumed (compressed bytes for gz) and its size (-1: unknown), for progress.
+  /// Bytes of the file in the lines so far (of a compressed one estimated), and its size (-1:
+  /// unknown), for progress.
   int64_t consumed() const;
   int64_t total() const;
+  /// The part of the file in the lines so far, 0 to 1; negative: unknown.
+  double fraction_read() const;
 
  private:
   struct State;

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/codepoints.h"
@@ -74,6 +76,7 @@ std::optional<TableKind> table_kind(std::string_view path) {
 
 struct TableReader::State {
   std::unique_ptr<RowReader> rows;
+  double size = 0;  // of the file in bytes
   std::vector<std::string> remarks;
 };
 
@@ -83,6 +86,9 @@ TableReader::TableReader(const std::string& path,
                          const TableOptions& options)
     : state_(std::make_unique<State>()) {
   state_->rows = open_rows(path, kind, options);
+  std::error_code unknown;  // of a pipe
+  const auto size = std::filesystem::file_size(path, unknown);
+  state_->size = unknown ? 0 : static_cast<double>(size);
   if (auto remark = state_->rows->remark(); !remark.empty()) {
     state_->remarks.push_back(std::move(remark));
   }
@@ -118,6 +124,10 @@ std::string& TableReader::require(std::optional<std::string>& field,
 }
 
 int64_t TableReader::consumed() const { return state_->rows->consumed(); }
+
+double TableReader::fraction_read() const {
+  return state_->size > 0 ? static_cast<double>(consumed()) / state_->size : -1;
+}
 
 int64_t TableReader::blank_lines() const { return state_->rows->blank_lines(); }
 

@@ -53,6 +53,8 @@ class TableReader {
   std::string& require(std::optional<std::string>& field, std::string_view column) const;
   /// Bytes of the file consumed so far (compressed bytes for gz, of Parquet a share by rows).
   int64_t consumed() const;
+  /// The part of the file consumed so far, 0 to 1; negative: unknown.
+  double fraction_read() const;
   /// Blank lines skipped so far; they are not rows, as in other readers of these formats.
   int64_t blank_lines() const;
   /// What was inferred: `fields are separated by ';'`, `column 'Text' is read as 'text'`.

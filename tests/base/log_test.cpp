@@ -27,6 +27,14 @@ TEST(Log, GoesToStandardErrorWithoutTimes) {
             "[test] {} is not a place for values\nwarning: [test] careful\nerror: [test] wrong\n");
 }
 
+TEST(Log, ActivitiesShowTheirPartAndTheTimeLeft) {
+  EXPECT_EQ(activity_text("training the tokenizer", -1, 20), "training the tokenizer");
+  EXPECT_EQ(activity_text("evaluating", 0, 20), "evaluating  0 %");
+  EXPECT_EQ(activity_text("evaluating", 0.5, 0.9), "evaluating  50 %");
+  EXPECT_EQ(activity_text("evaluating", 0.259, 10), "evaluating  25 %  ETA 29 s");
+  EXPECT_EQ(activity_text("evaluating", 1, 10), "evaluating  100 %  ETA 0 s");
+}
+
 TEST(Log, RanksAreNamedAndOthersThanTheFirstAreQuiet) {
   EXPECT_EXIT(
       {

@@ -98,6 +98,28 @@ TEST(Evaluate, ShowsClassesAndTheConfusionMatrixInOneObject) {
   EXPECT_EQ(log.find("per_class"), std::string::npos);
 }
 
+TEST(Evaluate, ShowsProgressOnATerminalUnlessAnswersAreWrittenThere) {
+  if (test::run({"script", "--version"}).status != 0) {
+    GTEST_SKIP() << "needs the program script of util-linux";
+  }
+  const auto on_terminal = [](const std::string& arguments) {
+    const auto command = std::string(WEFT_BINARY) + " " + arguments;
+    return test::run({"script", "--quiet", "--return", "--command", command, "/dev/null"}).out;
+  };
+  const auto shows = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const auto table = classes().path("train.tsv");
+  const auto evaluated = on_terminal("evaluate " + classes().model() + " --data " + table);
+  EXPECT_TRUE(shows(evaluated, "\revaluating  0 %\033[K")) << evaluated;
+  const auto predict = "predict " + classes().model() + " --input " + table;
+  const auto to_file = on_terminal(predict + " --output " + classes().path("answers.jsonl"));
+  EXPECT_TRUE(shows(to_file, "\rpredicting\033[K")) << to_file;
+  const auto to_terminal = on_terminal(predict);
+  EXPECT_TRUE(shows(to_terminal, "\"label\":\"good\"")) << to_terminal;
+  EXPECT_FALSE(shows(to_terminal, "\rpredicting")) << to_terminal;
+}
+
 TEST(Evaluate, WritesTheWorstExamplesFirst) {
   test::write(classes().path("hard.tsv"),
               "label\ttext\ngood\tfine film\ngood\tpoor film\nbad\tpoor play\n");

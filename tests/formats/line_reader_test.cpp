@@ -140,7 +140,10 @@ TEST_F(LineReaderTest, NumbersLinesAndCountsBytes) {
   LineReader reader(folder_.write("a", "x\n\ny"));
   std::string_view line;
   EXPECT_EQ(reader.total(), 4);
+  EXPECT_EQ(reader.fraction_read(), 0);
   ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(reader.consumed(), 2);
+  EXPECT_EQ(reader.fraction_read(), 0.5);
   ASSERT_TRUE(reader.next(line));
   EXPECT_EQ(reader.location(), folder_.path("a") + ":2");
   ASSERT_TRUE(reader.next(line));

@@ -286,6 +286,7 @@ int answer_all(const Arguments& arguments,
   std::vector<GenerationRequest> queries;
   int64_t done = 0;
   train::DividedBlocks blocks(group);
+  const InputProgress progress("generating", arguments);
   const auto lines_of_batch = [&] {
     std::string lines;
     const auto found = generator.generate(queries, done);
@@ -302,6 +303,7 @@ int answer_all(const Arguments& arguments,
     });
     done += static_cast<int64_t>(queries.size());
     queries.clear();
+    progress.show(prompts->fraction_read());
   };
   for (GenerationRequest query; prompts->next(query);) {
     throw_if_stopped("generating");

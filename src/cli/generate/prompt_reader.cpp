@@ -46,6 +46,7 @@ class JsonPromptReader : public PromptReader {
 
   int64_t blank_lines() const override { return blank_; }
   bool has_input() const override { return lines_.has_input(); }
+  double fraction_read() const override { return lines_.fraction_read(); }
 
  private:
   std::string key_of(const formats::Json& line) const {
@@ -93,6 +94,7 @@ class PlainPromptReader : public PromptReader {
     return true;
   }
   bool has_input() const override { return lines_.has_input(); }
+  double fraction_read() const override { return lines_.fraction_read(); }
 
  private:
   formats::LineReader lines_;
@@ -110,6 +112,7 @@ class TablePromptReader : public PromptReader {
     return true;
   }
   int64_t blank_lines() const override { return rows_.blank_lines(); }
+  double fraction_read() const override { return rows_.fraction_read(); }
 
  private:
   std::string column_;
@@ -126,6 +129,9 @@ class ListPromptReader : public PromptReader {
     }
     query = {.prompt = texts_[at_++]};
     return true;
+  }
+  double fraction_read() const override {
+    return static_cast<double>(at_) / static_cast<double>(texts_.size());
   }
 
  private:

@@ -17,6 +17,8 @@ class PromptReader {
   virtual int64_t blank_lines() const { return 0; }
   /// Whether the next one may be read without waiting for the writer of a pipe.
   virtual bool has_input() const { return true; }
+  /// The part of the input read so far, 0 to 1; negative: unknown.
+  virtual double fraction_read() const = 0;
 };
 
 /// Prompts from JSON lines with `prompt` (or `source`, `text`, or `ids`), from a column of a csv,

@@ -178,11 +178,13 @@ int run_embed(std::vector<std::string> raw) {
   const auto columns = read_columns(arguments, *input);
   std::vector<std::string> texts;
   train::DividedBlocks blocks(*group);
+  const InputProgress progress("embedding", arguments);
   const auto embed_block = [&] {
     if (!texts.empty()) {
       blocks.add([&] { return json_of(embedder(texts)); },
                  [&](const formats::Json& vectors) { writer->write(vectors_of(vectors)); });
       texts.clear();
+      progress.show(input->fraction_read());
     }
   };
   for (InputRow row; input->next(row);) {

@@ -158,6 +158,7 @@ std::unique_ptr<RowPredictor> predictor_of(const Arguments& arguments,
 void answer_rows(InputReader& input,
                  RowPredictor& predictor,
                  std::size_t block,
+                 const InputProgress& progress,
                  train::ProcessGroup& group,
                  std::optional<AnswerWriter>& writer) {
   train::DividedBlocks blocks(group);
@@ -171,6 +172,7 @@ void answer_rows(InputReader& input,
                  }
                  writer->flush();
                });
+    progress.show(input.fraction_read());
   };
   for (InputRow row; input.next(row);) {
     throw_if_stopped("predicting");
@@ -244,7 +246,8 @@ int run_predict(std::vector<std::string> raw) {
     writer.emplace(arguments.get("output", "-"));
   }
   // Attention weights are large: one row at a time.
-  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock, *group, writer);
+  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock,
+              InputProgress("predicting", arguments), *group, writer);
   predictor->report(*group);
   if (writer) {
     writer->commit();

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "base/string_util.h"
 #include "data/images/image_source.h"
@@ -60,6 +62,7 @@ class TableInput : public InputReader {
 
   std::vector<std::string> table_columns() const override { return header_; }
   int64_t blank_lines() const override { return reader_.blank_lines(); }
+  double fraction_read() const override { return reader_.fraction_read(); }
 
  private:
   std::vector<std::string> header_;
@@ -92,6 +95,7 @@ class LineInput : public InputReader {
 
   int64_t blank_lines() const override { return blank_; }
   bool has_input() const override { return lines_.has_input(); }
+  double fraction_read() const override { return lines_.fraction_read(); }
 
  private:
   Json parsed_line(std::string_view line) const {
@@ -119,6 +123,9 @@ class TextInput : public InputReader {
     row = {.fields = {{"text", texts_[at_++]}}, .location = str_cat("text ", at_)};
     return true;
   }
+  double fraction_read() const override {
+    return static_cast<double>(at_) / static_cast<double>(texts_.size());
+  }
 
  private:
   std::vector<std::string> texts_;
@@ -136,6 +143,7 @@ class ImageInput : public InputReader {
       if (!formats::is_image_name(path)) {
         parts_.back().many = data::open_images({.path = path, .files = {path}}, false);
       }
+      size_ += size_of(parts_.back());
     }
   }
 
@@ -154,7 +162,11 @@ class ImageInput : public InputReader {
       row.image = many->image(at_);
     }
     ++at_;
+    ++done_;
     return true;
+  }
+  double fraction_read() const override {
+    return static_cast<double>(done_) / static_cast<double>(size_);
   }
 
  private:
@@ -166,7 +178,9 @@ class ImageInput : public InputReader {
 
   std::vector<Part> parts_;
   std::size_t part_ = 0;
-  int64_t at_ = 0;
+  int64_t at_ = 0;    // in the part
+  int64_t done_ = 0;  // images
+  int64_t size_ = 0;
 };
 
 std::optional<std::string> key_among(const Json& fields, const std::vector<std::string>& keys) {
@@ -193,6 +207,20 @@ std::string text_at(const InputRow& row, const std::string& key) {
 }
 
 }  // namespace
+
+InputProgress::InputProgress(std::string activity, const Arguments& arguments)
+    : activity_(std::move(activity)),
+      is_shown_(arguments.get("output", "-") != "-" || isatty(STDOUT_FILENO) == 0) {
+  show(-1);
+}
+
+InputProgress::~InputProgress() { log::set_progress_line(""); }
+
+void InputProgress::show(double fraction) const {
+  if (is_shown_) {
+    log::set_progress(activity_, fraction);
+  }
+}
 
 std::unique_ptr<InputReader> open_input(const Arguments& arguments, LineFormat format) {
   const auto path = arguments.get("input", "-");

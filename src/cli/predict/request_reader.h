@@ -36,6 +36,23 @@ class InputReader {
   virtual int64_t blank_lines() const { return 0; }
   /// Whether the next row may be read without waiting for the writer of a pipe.
   virtual bool has_input() const { return true; }
+  /// The part of the input read so far, 0 to 1; negative: unknown.
+  virtual double fraction_read() const = 0;
+};
+
+/// Shows the part of the input that is done and the time that is left, unless answers are written
+/// to the terminal.
+class InputProgress {
+ public:
+  InputProgress(std::string activity, const Arguments& arguments);
+  InputProgress(const InputProgress&) = delete;
+  InputProgress& operator=(const InputProgress&) = delete;
+  ~InputProgress();
+  void show(double fraction) const;
+
+ private:
+  std::string activity_;
+  bool is_shown_;
 };
 
 enum class LineFormat {

@@ -1,9 +1,6 @@
 #include "cli/score/score.h"
 
-#include <chrono>
-#include <cmath>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -42,14 +39,8 @@ struct ScoreGroup {
   std::unique_ptr<ScoreItemReader> items;
 };
 
-/// Shows the scored part of the files and the time that is left.
-std::function<void(double fraction)> show_remaining() {
-  return [begin = std::chrono::steady_clock::now()](double fraction) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    log::set_progress_line(str_cat("scoring  ", std::floor(100 * fraction), " %  ETA ",
-                                   format_duration(passed.count() * (1 / fraction - 1))));
-  };
-}
+/// The scored part of whole texts.
+void show_progress(double fraction) { log::set_progress("scoring", fraction); }
 
 /// Exactly, to send it to another rank.
 Json json_of(const Likelihood& found) {
@@ -94,17 +85,21 @@ class Scorer {
             .max_length = arguments.integer("max-length", 0, 1, int64_t{1} << 30),
             .stride = arguments.integer("stride", 0, 1, int64_t{1} << 30),
             .on_step = [] { throw_if_stopped("scoring"); },
-            .on_progress = arguments.has("text") ? show_remaining() : nullptr});
+            .on_progress = arguments.has("text") ? show_progress : nullptr});
   }
 
   /// Scores one group and returns its metrics, on rank 0; without `writer` no lines are written.
-  TaskMetrics answer(const ScoreGroup& asked, int64_t words, OutputWriter* writer) {
+  TaskMetrics answer(const ScoreGroup& asked,
+                     int64_t words,
+                     OutputWriter* writer,
+                     const InputProgress& progress) {
     metrics_ = {};
     std::vector<ScoreItem> items;
     for (ScoreItem item; asked.items->next(item);) {
       items.push_back(std::move(item));
       if (items.size() == kScoreBlock) {
         answer(std::exchange(items, {}), writer);
+        progress.show(asked.items->fraction_read());
       }
     }
     answer(std::move(items), writer);
@@ -326,13 +321,13 @@ int score_items(const Arguments& arguments, train::ProcessGroup& group) {
   }
   std::vector<TaskMetrics> found;
   for (const auto& asked : all) {
-    log::set_progress_line("scoring " + asked.task);
-    found.push_back(scorer.answer(asked, words, is_table || !writer ? nullptr : &*writer));
+    const InputProgress progress(std::string(trim("scoring " + asked.task)), arguments);
+    found.push_back(
+        scorer.answer(asked, words, is_table || !writer ? nullptr : &*writer, progress));
     if (writer && !is_table) {
       writer->write(score_json_of(found.back()).dump() + "\n");
     }
   }
-  log::set_progress_line("");
   if (writer && is_table) {
     writer->write(score_table(found));
   }

@@ -18,6 +18,8 @@ class ScoreItemReader {
   virtual ~ScoreItemReader() = default;
   /// Reads the next one; returns false at the end. Throws formats::Error naming file and line.
   virtual bool next(inference::ScoreItem& item) = 0;
+  /// The part of the items read so far, 0 to 1; negative: unknown.
+  virtual double fraction_read() const = 0;
 };
 
 /// Opens --input: JSON lines or a table with {"context", "choices", "label"}, {"context",

@@ -53,6 +53,8 @@ class RowItems : public ScoreItemReader {
     return true;
   }
 
+  double fraction_read() const override { return rows_->fraction_read(); }
+
  private:
   [[noreturn]] void fail(const std::string& message) const {
     throw formats::Error(str_cat(row_.location, ": ", message,
@@ -133,6 +135,11 @@ class TaskItems : public ScoreItemReader {
     return true;
   }
 
+  double fraction_read() const override {
+    const auto before = static_cast<double>(file_ > 0 ? file_ - 1 : 0);
+    return (before + (rows_ ? rows_->fraction_read() : 0)) / static_cast<double>(files_.size());
+  }
+
  private:
   void open(const std::string& path) {
     const auto kind = formats::table_kind(path);
@@ -168,6 +175,8 @@ class TextItems : public ScoreItemReader {
     item.text = std::move(whole);
     return true;
   }
+  /// The tokens of a text count.
+  double fraction_read() const override { return -1; }
 
  private:
   std::vector<std::string> files_;

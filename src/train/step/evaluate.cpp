@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/string_util.h"
 #include "batching/device_batch.h"
@@ -47,6 +48,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
                                                        const EvaluationSettings& settings) {
   const at::NoGradGuard no_grad;
   const bool continues = dataset->continues();
+  const auto items = static_cast<double>(dataset->size(0));
   data::DataLoader loader(std::move(dataset),
                           {.shuffles = false,
                            .batch_tokens = continues ? 0 : evaluation_batch_tokens(settings),
@@ -72,6 +74,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   int64_t index = 0;
   std::optional<data::StepBatches> of_another_rank;
   while (auto step = loader.next()) {
+    log::set_progress("evaluating", static_cast<double>(step->begin.position) / items);
     if (is_undivided || index++ % group.size() == group.rank()) {
       add(*step, *evaluation);
     } else {
@@ -82,6 +85,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
       break;
     }
   }
+  log::set_progress_line("");
   // Ranks that fetch weights from each other run the same number of passes.
   const auto rest = index % group.size();
   if (settings.is_collective && rest > 0 && group.rank() >= rest) {

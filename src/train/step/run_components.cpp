@@ -1,7 +1,6 @@
 #include "train/step/run_components.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string_view>
@@ -224,10 +223,7 @@ void log_unused_classes(const std::string& init_from, const objectives::Datasets
 
 data::ProgressVisitor show_progress() {
   return [](const data::Progress& progress) {
-    log::set_progress_line(
-        progress.fraction < 0
-            ? progress.activity
-            : str_cat(progress.activity, "  ", std::floor(progress.fraction * 100), " %"));
+    log::set_progress(progress.activity, progress.fraction);
   };
 }
 
