@@ -105,31 +105,22 @@ void multiply_int8_tile(const Int8Product<T>& work, int64_t row, int64_t column)
   store_int8_tile(work, row, column, total);
 }
 
+/// Multiplies kRows rows, or those that are left.
+template <int kRows, class T>
+void multiply_int8_rows(const Int8Product<T>& work, int64_t row, int64_t column) {
+  if constexpr (kRows > 1) {
+    if (work.rows - row < kRows) {
+      return multiply_int8_rows<kRows - 1>(work, row, column);
+    }
+  }
+  multiply_int8_tile<kRows>(work, row, column);
+}
+
 template <class T>
 void int8_product(const Int8Product<T>& work) {
-  static_assert(kTileRows == 6);
   for (int64_t column = 0; column < work.columns; column += kTileVectors * kLanes) {
     for (int64_t row = 0; row < work.rows; row += kTileRows) {
-      switch (work.rows - row) {
-        case 1:
-          multiply_int8_tile<1>(work, row, column);
-          break;
-        case 2:
-          multiply_int8_tile<2>(work, row, column);
-          break;
-        case 3:
-          multiply_int8_tile<3>(work, row, column);
-          break;
-        case 4:
-          multiply_int8_tile<4>(work, row, column);
-          break;
-        case 5:
-          multiply_int8_tile<5>(work, row, column);
-          break;
-        default:
-          multiply_int8_tile<kTileRows>(work, row, column);
-          break;
-      }
+      multiply_int8_rows<kTileRows>(work, row, column);
     }
   }
 }
