@@ -24,9 +24,9 @@ namespace weft::log {
 
 namespace {
 
-constexpr const char* kFilePattern = "%Y-%m-%d %H:%M:%S.%e %l %v";
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kFilePattern = "%Y-%m-%d %H:%M:%S.%e %l %v";
 constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
 constexpr std::size_t kMaxErrorLength = 900;  // bytes: one line that fits a terminal and a log
 

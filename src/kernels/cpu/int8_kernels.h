@@ -105,22 +105,12 @@ void multiply_int8_tile(const Int8Product<T>& work, int64_t row, int64_t column)
   store_int8_tile(work, row, column, total);
 }
 
-/// Multiplies kRows rows, or those that are left.
-template <int kRows, class T>
-void multiply_int8_rows(const Int8Product<T>& work, int64_t row, int64_t column) {
-  if constexpr (kRows > 1) {
-    if (work.rows - row < kRows) {
-      return multiply_int8_rows<kRows - 1>(work, row, column);
-    }
-  }
-  multiply_int8_tile<kRows>(work, row, column);
-}
-
 template <class T>
 void int8_product(const Int8Product<T>& work) {
   for (int64_t column = 0; column < work.columns; column += kTileVectors * kLanes) {
     for (int64_t row = 0; row < work.rows; row += kTileRows) {
-      multiply_int8_rows<kTileRows>(work, row, column);
+      with_row_count<kTileRows>(work.rows - row,
+                                [&](auto rows) { multiply_int8_tile<rows>(work, row, column); });
     }
   }
 }

@@ -1,7 +1,7 @@
 // Small matrix products of fp32 or bf16 pairs, into fp32. Included only by per-level units.
 #pragma once
 
-#include "kernels/cpu/vector.h"
+#include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
@@ -106,42 +106,16 @@ void multiply_tile(const Product<Term>& p, int64_t row, int64_t column, const Ep
   epilogue(p, row, column, total);
 }
 
-template <int kVectors, class Term, class Epilogue>
-inline void multiply_rows(
-    const Product<Term>& p, int64_t row, int64_t rows, int64_t column, const Epilogue& epilogue) {
-  switch (rows) {
-    case 1:
-      return multiply_tile<1, kVectors>(p, row, column, epilogue);
-    case 2:
-      return multiply_tile<2, kVectors>(p, row, column, epilogue);
-    case 3:
-      return multiply_tile<3, kVectors>(p, row, column, epilogue);
-    case 4:
-      return multiply_tile<4, kVectors>(p, row, column, epilogue);
-    case 5:
-      return multiply_tile<5, kVectors>(p, row, column, epilogue);
-    case 6:
-      return multiply_tile<6, kVectors>(p, row, column, epilogue);
-    default:
-      break;
-  }
-  if constexpr (kVectors < kTileVectors) {
-    if (rows == 7) {
-      return multiply_tile<7, kVectors>(p, row, column, epilogue);
-    }
-    return multiply_tile<8, kVectors>(p, row, column, epilogue);
-  }
-}
-
 // Multiplies some vectors of columns; rows are split evenly, which avoids a thin last tile.
 template <int kVectors, class Term, class Epilogue>
 inline void multiply_columns(const Product<Term>& p, int64_t column, const Epilogue& epilogue) {
-  constexpr int64_t kMaxTileRows = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
+  constexpr int kMaxTileRows = kVectors < kTileVectors ? kTileRowsNarrow : kTileRows;
   const int64_t tiles = (p.rows + kMaxTileRows - 1) / kMaxTileRows;
   int64_t row = 0;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     const int64_t rows = p.rows / tiles + (tile < p.rows % tiles ? 1 : 0);
-    multiply_rows<kVectors>(p, row, rows, column, epilogue);
+    with_row_count<kMaxTileRows>(
+        rows, [&](auto count) { multiply_tile<count, kVectors>(p, row, column, epilogue); });
     row += rows;
   }
 }

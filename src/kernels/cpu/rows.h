@@ -1,5 +1,7 @@
-// Iteration over a row, one vector at a time.
+// Iteration over a row, one vector at a time, and over the rows of tiles.
 #pragma once
+
+#include <type_traits>
 
 #include "kernels/cpu/vector.h"
 
@@ -29,6 +31,17 @@ inline void for_each_vector(int64_t columns, Body body) {
   if (column < columns) {
     body(column, static_cast<int>(columns - column));
   }
+}
+
+// Calls body(count) with the number of rows as a constant, from 1 to kMost; more count as kMost.
+template <int kMost, class Body>
+inline void with_row_count(int64_t rows, const Body& body) {
+  if constexpr (kMost > 1) {
+    if (rows < kMost) {
+      return with_row_count<kMost - 1>(rows, body);
+    }
+  }
+  body(std::integral_constant<int, kMost>());
 }
 
 // Sum of a[i] * b[i].
