@@ -58,14 +58,17 @@ struct Operations {
   /// The same, from T to fp32.
   void (*widen_rows)(const Pack<T, float>& pack);
   void (*widen_transposed)(const Pack<T, float>& pack);
-  void (*finish_product)(const ProductRows<T>& rows);
+  /// Rows of fp32, or of T that were widened. Null at the plain level: LibTorch's are faster there.
+  void (*multiply_panel)(const PanelProduct<float>& product, const PanelOutput<T>& out);
 };
 
 struct KernelTable {
   const char* name;
   int64_t int8_group;   // values of a row in a 32-bit word of Int8Product
   int32_t int8_offset;  // added to each of them
-  void (*multiply_panel)(const PanelProduct& product);  // null if not available at this level
+  /// Null if there are no instructions for it at this level.
+  void (*multiply_pairs)(const PanelProduct<Bf16>& product, const PanelOutput<Bf16>& out);
+  void (*finish_product)(const ProductRows<Bf16>& rows);
   Operations<float> single;
   Operations<Bf16> half;
 };

@@ -20,6 +20,17 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
+/// multiply_panel, or null where it is not to be used.
+template <class Term, class T, bool kIsUsed>
+constexpr auto panel_product()
+    -> void (*)(const PanelProduct<Element<Term>>&, const PanelOutput<T>&) {
+  if constexpr (kIsUsed) {
+    return multiply_panel<Term, T>;
+  } else {
+    return nullptr;
+  }
+}
+
 template <class T>
 constexpr Operations<T> operations() {
   return {.dropout = dropout<T>,
@@ -57,23 +68,15 @@ constexpr Operations<T> operations() {
           .pack_transposed = pack_transposed<T, T>,
           .widen_rows = pack_rows<T, float>,
           .widen_transposed = pack_transposed<T, float>,
-          .finish_product = finish_product<T>};
-}
-
-template <bool kPairs>
-constexpr auto panel_product() -> void (*)(const PanelProduct&) {
-  if constexpr (kPairs) {
-    return multiply_panel<Pair>;
-  } else {
-    return nullptr;
-  }
+          .multiply_panel = panel_product<float, T, kMultipliesPanels>()};
 }
 
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
           .int8_group = kInt8Group,
           .int8_offset = kInt8Offset,
-          .multiply_panel = panel_product<kMultipliesPairs>(),
+          .multiply_pairs = panel_product<Pair, Bf16, kMultipliesPairs>(),
+          .finish_product = finish_product<Bf16>,
           .single = operations<float>(),
           .half = operations<Bf16>()};
 }

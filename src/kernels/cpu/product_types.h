@@ -70,19 +70,24 @@ static inline ProductRows<T> part_of(ProductRows<T> whole,
   return whole;
 }
 
-/// Product of rows (rows, depth) and a panel of pairs (depth / 2, width, 2).
+/// Product of rows (rows, depth) and a panel of the right side: of float (depth, width), of Bf16 in
+/// pairs (depth / 2, width, 2).
+template <class T>
 struct PanelProduct {
-  const Bf16* a;
-  int64_t a_stride;  // even, like the depth
+  const T* a;
+  int64_t a_stride;  // of pairs even, like the depth
   int64_t rows;
   int64_t depth;
-  const Bf16* b;
+  const T* b;
   int64_t width;      // whole vectors
   float* sums;        // (rows, kPanelColumns)
   bool adds_to_sums;  // accumulates into the existing sums
-  /// Destination of the final sums (its own `sums` field is ignored); nullopt keeps them in `sums`.
-  std::optional<ProductRows<Bf16>> out;
 };
+
+/// Destination of the final sums of a panel (its own `sums` field is ignored); nullopt keeps them
+/// in PanelProduct::sums.
+template <class T>
+using PanelOutput = std::optional<ProductRows<T>>;
 
 /// Columns `begin` to `end` of the product of x (rows, depth) and weight (depth, columns), with
 /// sums in fp32, for up to kMaxFewRows rows.

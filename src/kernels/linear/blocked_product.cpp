@@ -8,10 +8,10 @@
 
 #include <ATen/Context.h>
 
-#include "kernels/block_kernel.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/fused.h"
+#include "kernels/linear/amx_product.h"
 #include "kernels/linear/product_grid.h"
 #include "kernels/parallel.h"
 #include "kernels/workspace.h"
@@ -202,6 +202,16 @@ Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Rang
   }
 }
 
+/// Our own kernels are faster than LibTorch's, except for those of AMX.
+template <class Out>
+void multiply_panel(const cpu::PanelProduct<float>& product, const cpu::PanelOutput<Out>& out) {
+  operations<Out>().multiply_panel(product, out);
+}
+void multiply_panel(const cpu::PanelProduct<Bf16>& product, const cpu::PanelOutput<Bf16>& out) {
+  cpu::has_amx() ? multiply_with_amx(product, out)
+                 : cpu::kernel_table().multiply_pairs(product, out);
+}
+
 /// `packed`: the panels of the task; null: as packed by pack_right.
 template <class Operand, class T>
 const Operand* right_panel(const BlockedProduct<T>& p,
@@ -237,15 +247,15 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
       left = left_of<Operand>(p, depth, {first, block_rows(sizes, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
-      const Block<Operand> product{.rows = rows.size(),
-                                   .columns = width_of(p, panel),
-                                   .depth = depth.padded,
-                                   .a = left.rows + (rows.begin - first) * left.stride,
-                                   .a_stride = left.stride,
-                                   .b = right_panel(p, depth, task, right, panel),
-                                   .sums = sums,
-                                   .adds = depth.begin > 0};
-      multiply_block(product, depth.begin + depth.size == p.depth
+      const cpu::PanelProduct<Operand> product{.a = left.rows + (rows.begin - first) * left.stride,
+                                               .a_stride = left.stride,
+                                               .rows = rows.size(),
+                                               .depth = depth.padded,
+                                               .b = right_panel(p, depth, task, right, panel),
+                                               .width = width_of(p, panel),
+                                               .sums = sums,
+                                               .adds_to_sums = depth.begin > 0};
+      multiply_panel(product, depth.begin + depth.size == p.depth
                                   ? std::optional(out_of(p, sums, rows, panel))
                                   : std::nullopt);
       sums += keeps_sums ? kBlockRows * kColumns : 0;
@@ -277,23 +287,25 @@ void multiply_as(const BlockedProduct<T>& product) {
     for (int64_t index = begin; index < end; ++index) {
       run_product<Operand>(product, task_of(sizes, grid, index));
     }
-    release_block_kernel<Operand>();  // AMX tiles
+    if constexpr (std::is_same_v<Operand, Bf16>) {
+      if (cpu::has_amx()) {
+        release_amx();
+      }
+    }
   });
 }
 
-bool are_equal(float a, float b) { return a == b; }
-bool are_equal(Bf16 a, Bf16 b) { return a.bits == b.bits; }
-
 /// Checks a small product with a known result: LibTorch throws where it has no block kernel.
-template <class T>
-bool multiplies(T one, T sum) {
+bool multiplies_with_amx() {
   constexpr int64_t kSize = 32;
-  std::array<T, kSize * kSize> ones;
-  ones.fill(one);
-  std::array<T, kSize * kSize> out{};
+  constexpr Bf16 kOne{0x3F80};
+  constexpr Bf16 kSum{0x4200};
+  std::array<Bf16, kSize * kSize> ones;
+  ones.fill(kOne);
+  std::array<Bf16, kSize * kSize> out{};
   try {
-    run_product<T>(
-        BlockedProduct<T>{
+    run_product<Bf16>(
+        BlockedProduct<Bf16>{
             .depth = kSize,
             .a = ones.data(),
             .a_stride = kSize,
@@ -301,29 +313,28 @@ bool multiplies(T one, T sum) {
             .b_stride = kSize,
             .out = {.rows = kSize, .columns = kSize, .out = out.data(), .out_stride = kSize}},
         {.rows = {0, kSize}, .panels = {0, 1}});
-    release_block_kernel<T>();
+    release_amx();
   } catch (const std::exception&) {
     return false;
   }
-  return std::all_of(out.begin(), out.end(), [&](const T& x) { return are_equal(x, sum); });
+  return std::all_of(out.begin(), out.end(), [&](Bf16 x) { return x.bits == kSum.bits; });
 }
 
 }  // namespace
 
-bool multiplies_bf16() { return cpu::kernel_table().multiply_panel != nullptr; }
+bool multiplies_bf16() { return cpu::kernel_table().multiply_pairs != nullptr; }
 
 template <>
 bool can_multiply_blocked<float>() {
-  static const bool kIsRight = multiplies(1.0F, 32.0F);
-  return kIsRight && at::globalContext().userEnabledMkldnn();
+  return operations<float>().multiply_panel != nullptr;
 }
 
 template <>
 bool can_multiply_blocked<Bf16>() {
-  if (!multiplies_bf16()) {
+  if (!multiplies_bf16() || !cpu::has_amx()) {
     return can_multiply_blocked<float>();
   }
-  static const bool kIsRight = multiplies(Bf16{0x3F80}, Bf16{0x4200});  // 1 and 32
+  static const bool kIsRight = multiplies_with_amx();
   return kIsRight && at::globalContext().userEnabledMkldnn();
 }
 

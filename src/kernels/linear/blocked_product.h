@@ -33,12 +33,12 @@ int64_t packed_size(const BlockedProduct<T>& product);
 template <class T>
 void pack_right(const BlockedProduct<T>& product, T* out);
 
-/// Uses LibTorch's block kernel, with blocks sized to the caches. The summation order of an element
-/// depends only on the depth.
+/// Blocks are sized to the caches. The summation order of an element depends only on the depth.
 template <class T>
 void multiply_blocked(const BlockedProduct<T>& product);
 
-/// Whether multiply_blocked works here: it needs that kernel, and a processor with AVX2.
+/// Whether multiply_blocked is to be used here: it needs AVX2, and of LibTorch the product of
+/// blocks if the processor has AMX.
 template <class T>
 bool can_multiply_blocked();
 
