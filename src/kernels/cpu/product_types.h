@@ -75,7 +75,8 @@ static inline ProductRows<T> part_of(ProductRows<T> whole,
 template <class T>
 struct PanelProduct {
   const T* a;
-  int64_t a_stride;  // of pairs even, like the depth
+  int64_t a_row;  // strides; of pairs a_row is even, like the depth, and a_depth is 1
+  int64_t a_depth;
   int64_t rows;
   int64_t depth;
   const T* b;

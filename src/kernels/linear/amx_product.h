@@ -48,10 +48,10 @@ inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>& product,
     return reinterpret_cast<const at::BFloat16*>(x);
   };
   const auto& p = product;
-  ensure_kernel_memory({rows, p.width, p.depth, p.a_stride, p.adds_to_sums ? 1 : 0});
-  at::native::cpublas::brgemm(rows, p.width, p.depth, p.a_stride, p.width, cpu::kPanelColumns,
-                              p.adds_to_sums, of_libtorch(p.a + begin * p.a_stride),
-                              of_libtorch(p.b), p.sums + begin * cpu::kPanelColumns,
+  ensure_kernel_memory({rows, p.width, p.depth, p.a_row, p.adds_to_sums ? 1 : 0});
+  at::native::cpublas::brgemm(rows, p.width, p.depth, p.a_row, p.width, cpu::kPanelColumns,
+                              p.adds_to_sums, of_libtorch(p.a + begin * p.a_row), of_libtorch(p.b),
+                              p.sums + begin * cpu::kPanelColumns,
                               /*is_vnni=*/true);
 }
 

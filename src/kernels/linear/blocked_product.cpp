@@ -22,7 +22,6 @@ namespace {
 using cpu::Bf16;
 
 constexpr int64_t kColumns = cpu::kPanelColumns;
-constexpr int64_t kLeftBlocks = 4;  // row blocks of the left side packed at once
 
 // Operand: the type that is multiplied, float or Bf16 in pairs. T: the type in memory, the same, or
 // Bf16 that is widened to float.
@@ -34,6 +33,13 @@ template <class Operand>
 constexpr int64_t kPadding = 1;  // packing both sides pads the depth to a multiple of it
 template <>
 constexpr int64_t kPadding<Bf16> = 32;
+
+/// Row blocks of a transposed left side packed at once: of bf16, one would not be whole cache
+/// lines.
+template <class Operand>
+constexpr int64_t kLeftBlocks = 1;
+template <>
+constexpr int64_t kLeftBlocks<Bf16> = 4;
 
 template <class Operand>
 struct Workspaces {
@@ -101,14 +107,23 @@ void pack_columns(const cpu::Pack<Bf16>& pack) {
   multiplies_bf16() ? cpu::pack_column_pairs(pack) : operations<Bf16>().pack_transposed(pack);
 }
 
-/// The same for a left side stored as (depth, rows).
-template <class In, class Out>
-void pack_left_columns(const cpu::Pack<In, Out>& pack) {
-  operations<In>().widen_transposed(pack);
+/// Rows of the left side, from the start of a block.
+template <class Operand>
+struct Left {
+  const Operand* rows;
+  int64_t row_stride;
+  int64_t depth_stride = 1;
+};
+
+/// A left side stored as (depth, rows): in fp32 packed in this order, pairs as (rows, depth).
+template <class T>
+Left<float> pack_left_columns(const cpu::Pack<T, float>& pack) {
+  pack_rows(pack);
+  return {.rows = pack.out, .row_stride = 1, .depth_stride = pack.out_columns};
 }
-template <>
-void pack_left_columns(const cpu::Pack<Bf16>& pack) {
+Left<Bf16> pack_left_columns(const cpu::Pack<Bf16>& pack) {
   cpu::pack_transposed(pack);
+  return {.rows = pack.out, .row_stride = pack.out_rows};
 }
 
 /// Packs one panel of the right side.
@@ -166,25 +181,19 @@ cpu::ProductRows<T> out_of(const BlockedProduct<T>& p,
 template <class Operand, class T>
 constexpr bool kWidens = !std::is_same_v<Operand, T>;
 
-/// Rows of the left side, from the start of a block.
-template <class Operand>
-struct Left {
-  const Operand* rows;
-  int64_t stride;
-};
-
 template <class Operand, class T>
 Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Range& rows) {
   if (p.a_is_transposed) {
-    Operand* const out = workspaces<Operand>().left.take(kLeftBlocks * kBlockRows * depth.padded);
-    pack_left_columns(cpu::Pack<T, Operand>{.in = p.a + depth.begin * p.a_stride + rows.begin,
-                                            .stride = p.a_stride,
-                                            .rows = depth.size,
-                                            .columns = rows.size(),
-                                            .out = out,
-                                            .out_rows = depth.padded,
-                                            .out_columns = rows.size()});
-    return {.rows = out, .stride = depth.padded};
+    Operand* const out =
+        workspaces<Operand>().left.take(kLeftBlocks<Operand> * kBlockRows * depth.padded);
+    return pack_left_columns(
+        cpu::Pack<T, Operand>{.in = p.a + depth.begin * p.a_stride + rows.begin,
+                              .stride = p.a_stride,
+                              .rows = depth.size,
+                              .columns = rows.size(),
+                              .out = out,
+                              .out_rows = depth.padded,
+                              .out_columns = rows.size()});
   }
   const T* const in = p.a + rows.begin * p.a_stride + depth.begin;
   if constexpr (kWidens<Operand, T>) {
@@ -196,9 +205,9 @@ Left<Operand> left_of(const BlockedProduct<T>& p, const Depth& depth, const Rang
                                     .out = out,
                                     .out_rows = rows.size(),
                                     .out_columns = depth.padded});
-    return {.rows = out, .stride = depth.padded};
+    return {.rows = out, .row_stride = depth.padded};
   } else {
-    return {.rows = in, .stride = p.a_stride};
+    return {.rows = in, .row_stride = p.a_stride};
   }
 }
 
@@ -237,7 +246,7 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
   Left<Operand> left{};
   const auto sizes = sizes_of<Operand>(p);
   const int64_t blocks = row_blocks_of(task);
-  const int64_t left_blocks = p.a_is_transposed ? kLeftBlocks : 1;
+  const int64_t left_blocks = p.a_is_transposed ? kLeftBlocks<Operand> : 1;
   int64_t first = 0;  // first row in `left`
   for (int64_t block = 0; block < blocks; ++block) {
     const auto rows = block_rows(sizes, task, block);
@@ -247,14 +256,16 @@ void run_part(const BlockedProduct<T>& p, const Task& task, const Depth& depth, 
       left = left_of<Operand>(p, depth, {first, block_rows(sizes, task, last).end});
     }
     for (int64_t panel = task.panels.begin; panel < task.panels.end; ++panel) {
-      const cpu::PanelProduct<Operand> product{.a = left.rows + (rows.begin - first) * left.stride,
-                                               .a_stride = left.stride,
-                                               .rows = rows.size(),
-                                               .depth = depth.padded,
-                                               .b = right_panel(p, depth, task, right, panel),
-                                               .width = width_of(p, panel),
-                                               .sums = sums,
-                                               .adds_to_sums = depth.begin > 0};
+      const cpu::PanelProduct<Operand> product{
+          .a = left.rows + (rows.begin - first) * left.row_stride,
+          .a_row = left.row_stride,
+          .a_depth = left.depth_stride,
+          .rows = rows.size(),
+          .depth = depth.padded,
+          .b = right_panel(p, depth, task, right, panel),
+          .width = width_of(p, panel),
+          .sums = sums,
+          .adds_to_sums = depth.begin > 0};
       multiply_panel(product, depth.begin + depth.size == p.depth
                                   ? std::optional(out_of(p, sums, rows, panel))
                                   : std::nullopt);
