@@ -84,8 +84,9 @@ struct StoreEpilogue {
 template <class Term, class T>
 void multiply_panel(const PanelProduct<Element<Term>>& panel, const PanelOutput<T>& out) {
   const int64_t depth = panel.depth / kDepth<Term>;
-  for (int64_t begin = 0; begin < depth;) {
-    const int64_t terms = std::min(kPartTerms<Term>, depth - begin);
+  int64_t terms = 0;
+  for (int64_t begin = 0; begin < depth; begin += terms) {
+    terms = std::min(kPartTerms<Term>, depth - begin);
     const Product<Term> product{.rows = panel.rows,
                                 .columns = panel.width,
                                 .depth = terms,
@@ -97,9 +98,11 @@ void multiply_panel(const PanelProduct<Element<Term>>& panel, const PanelOutput<
                                 .c = panel.sums,
                                 .c_stride = kPanelColumns};
     const bool adds = panel.adds_to_sums || begin > 0;
-    begin += terms;
-    out&& begin == depth ? multiply(product, StoreEpilogue<T>{adds, *out})
-                         : multiply(product, KeepEpilogue{adds});
+    if (out && begin + terms == depth) {
+      multiply(product, StoreEpilogue<T>{adds, *out});
+    } else {
+      multiply(product, KeepEpilogue{adds});
+    }
   }
 }
 
