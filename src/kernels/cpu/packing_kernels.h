@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
@@ -15,13 +14,9 @@ inline void pack_rows(const Pack<In, Out>& pack) {
     const In* const in = pack.in + row * pack.stride;
     Out* const out = pack.out + row * pack.out_columns;
     const int64_t columns = row < pack.rows ? pack.columns : 0;
-    if constexpr (std::is_same_v<In, Out>) {
-      std::copy_n(in, columns, out);
-    } else {
-      for_each_vector(columns, [&](int64_t i, int count) {
-        store_up_to(out + i, load_up_to(in + i, count), count);
-      });
-    }
+    for_each_vector(columns, [&](int64_t i, int count) {
+      store_up_to(out + i, load_up_to(in + i, count), count);
+    });
     std::fill(out + columns, out + pack.out_columns, Out{});
   }
 }
