@@ -98,6 +98,8 @@ std::string_view fastest_level(const Processor& processor, std::string_view limi
   return is_fast || limit == "avx512_bf16" ? "avx512_bf16" : "avx512_vnni";
 }
 
+bool has_avx2() { return this_processor().has_avx2; }
+
 bool has_amx() { return this_processor().has_amx; }
 
 const KernelTable& kernel_table() { return *current().load(std::memory_order_relaxed); }

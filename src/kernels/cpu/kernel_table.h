@@ -58,7 +58,7 @@ struct Operations {
   /// The same, from T to fp32.
   void (*widen_rows)(const Pack<T, float>& pack);
   void (*widen_transposed)(const Pack<T, float>& pack);
-  /// Rows of fp32, or of T that were widened. Null at the plain level: LibTorch's are faster there.
+  /// Rows of fp32, or of T that were widened.
   void (*multiply_panel)(const PanelProduct<float>& product, const PanelOutput<T>& out);
 };
 
@@ -95,7 +95,8 @@ std::string_view fastest_level(const Processor& processor, std::string_view limi
 /// The fastest level of this processor up to the requested one.
 const KernelTable& kernel_table();
 
-/// Whether the processor has AMX tiles for bf16.
+/// Whether the processor has AVX2, and AMX tiles for bf16, whatever level is used.
+bool has_avx2();
 bool has_amx();
 
 /// Makes kernel_table() return the level of that name from now on. Returns false, with no effect,

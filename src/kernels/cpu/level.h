@@ -20,17 +20,6 @@
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
-/// multiply_panel, or null where it is not to be used.
-template <class Term, class T, bool kIsUsed>
-constexpr auto panel_product()
-    -> void (*)(const PanelProduct<Element<Term>>&, const PanelOutput<T>&) {
-  if constexpr (kIsUsed) {
-    return multiply_panel<Term, T>;
-  } else {
-    return nullptr;
-  }
-}
-
 template <class T>
 constexpr Operations<T> operations() {
   return {.dropout = dropout<T>,
@@ -68,14 +57,23 @@ constexpr Operations<T> operations() {
           .pack_transposed = pack_transposed<T, T>,
           .widen_rows = pack_rows<T, float>,
           .widen_transposed = pack_transposed<T, float>,
-          .multiply_panel = panel_product<float, T, kMultipliesPanels>()};
+          .multiply_panel = multiply_panel<float, T>};
+}
+
+template <bool kPairs>
+constexpr auto pair_product() -> void (*)(const PanelProduct<Bf16>&, const PanelOutput<Bf16>&) {
+  if constexpr (kPairs) {
+    return multiply_panel<Pair, Bf16>;
+  } else {
+    return nullptr;
+  }
 }
 
 constexpr KernelTable make_table(const char* name) {
   return {.name = name,
           .int8_group = kInt8Group,
           .int8_offset = kInt8Offset,
-          .multiply_pairs = panel_product<Pair, Bf16, kMultipliesPairs>(),
+          .multiply_pairs = pair_product<kMultipliesPairs>(),
           .finish_product = finish_product<Bf16>,
           .single = operations<float>(),
           .half = operations<Bf16>()};

@@ -51,16 +51,36 @@ inline void pack_transposed(const Pack<In, Out>& pack) {
   }
 }
 
+/// One vector of columns of ProductRows: writes results from sums.
+template <class T>
+class FinishColumns {
+ public:
+  [[gnu::always_inline]] FinishColumns(const ProductRows<T>& work, int64_t column, int count)
+      : scale_(set(work.scale)),
+        bias_(work.bias == nullptr ? zero() : load_up_to(work.bias + column, count)),
+        count_(count),
+        adds_(work.adds) {}
+
+  [[gnu::always_inline]] void operator()(Vec sums, T* out) const {
+    const Vec before = adds_ ? bias_ + load_up_to(out, count_) : bias_;
+    store_up_to(out, fma(sums, scale_, before), count_);
+  }
+
+ private:
+  Vec scale_;
+  Vec bias_;
+  int count_;
+  bool adds_;
+};
+
 template <class T>
 inline void finish_product(const ProductRows<T>& work) {
-  const Vec scale = set(work.scale);
   for_each_vector(work.columns, [&](int64_t i, int count) {
-    const Vec bias = work.bias == nullptr ? zero() : load_up_to(work.bias + i, count);
+    const FinishColumns<T> finish(work, i, count);
     const float* sums = work.sums + i;
     T* out = work.out + i;
     for (int64_t row = 0; row < work.rows; ++row) {
-      const Vec before = work.adds ? bias + load_up_to(out, count) : bias;
-      store_up_to(out, fma(load_up_to(sums, count), scale, before), count);
+      finish(load_up_to(sums, count), out);
       sums += work.sums_stride;
       out += work.out_stride;
     }

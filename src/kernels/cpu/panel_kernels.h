@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cpu/packing_kernels.h"
 #include "kernels/cpu/product_kernels.h"
 #include "kernels/cpu/product_types.h"
-#include "kernels/cpu/rows.h"
 
 namespace weft::kernels::cpu::WEFT_LEVEL {
 
@@ -18,50 +18,41 @@ inline constexpr int64_t kPartTerms = kSumDepth;
 template <>
 inline constexpr int64_t kPartTerms<Pair> = std::numeric_limits<int64_t>::max();
 
-/// Sums of a tile plus those of the terms before, if `adds`.
-template <class Term, int kRows, int kVectors>
-[[gnu::always_inline]] inline void add_sums(
-    const Product<Term>& p, int64_t row, int64_t column, bool adds, Vec (&total)[kRows][kVectors]) {
-  if (!adds) {
-    return;
-  }
-  const float* const sums = p.c + row * p.c_stride + column;
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      total[r][v] = load(sums + r * p.c_stride + v * kLanes) + total[r][v];
-    }
-  }
-}
-
-/// Keeps the sums in memory.
-struct KeepEpilogue {
+/// Adds the sums of the terms before, if `adds`; then another epilogue.
+template <class Next>
+struct AddSums {
   bool adds;
+  Next next;
 
   template <class Term, int kRows, int kVectors>
   [[gnu::always_inline]] void operator()(const Product<Term>& product,
                                          int64_t row,
                                          int64_t column,
                                          Vec (&total)[kRows][kVectors]) const {
-    add_sums(product, row, column, adds, total);
-    StoreSums{}(product, row, column, total);
+    if (adds) {
+      const float* const sums = product.c + row * product.c_stride + column;
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) {
+          total[r][v] = load(sums + r * product.c_stride + v * kLanes) + total[r][v];
+        }
+      }
+    }
+    next(product, row, column, total);
   }
 };
 
 /// Applies ProductRows to the sums.
 template <class T>
-struct StoreEpilogue {
-  bool adds;
+struct StoreRows {
   const ProductRows<T>& out;
 
   template <class Term, int kRows, int kVectors>
-  [[gnu::always_inline]] void operator()(const Product<Term>& product,
+  [[gnu::always_inline]] void operator()(const Product<Term>& /*product*/,
                                          int64_t row,
                                          int64_t column,
                                          Vec (&total)[kRows][kVectors]) const {
-    add_sums(product, row, column, adds, total);
-    const Vec scale = set(out.scale);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const int64_t from = column + v * kLanes;
@@ -69,12 +60,11 @@ struct StoreEpilogue {
       if (count <= 0) {
         return;
       }
-      const Vec bias = out.bias == nullptr ? zero() : load_up_to(out.bias + from, count);
+      const FinishColumns<T> finish(out, from, count);
       T* to = out.out + row * out.out_stride + from;
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const Vec before = out.adds ? bias + load_up_to(to, count) : bias;
-        store_up_to(to, fma(total[r][v], scale, before), count);
+        finish(total[r][v], to);
         to += out.out_stride;
       }
     }
@@ -99,9 +89,9 @@ void multiply_panel(const PanelProduct<Element<Term>>& panel, const PanelOutput<
                                 .c_stride = kPanelColumns};
     const bool adds = panel.adds_to_sums || begin > 0;
     if (out && begin + terms == depth) {
-      multiply(product, StoreEpilogue<T>{adds, *out});
+      multiply(product, AddSums<StoreRows<T>>{adds, {*out}});
     } else {
-      multiply(product, KeepEpilogue{adds});
+      multiply(product, AddSums<StoreSums>{adds, {}});
     }
   }
 }

@@ -11,7 +11,6 @@ inline constexpr int kLanes = 8;
 inline constexpr int kTileVectors = 2;
 inline constexpr int kTileRows = 6;
 inline constexpr int kTileRowsNarrow = 8;
-inline constexpr bool kMultipliesPanels = true;
 inline constexpr bool kMultipliesPairs = false;
 using Vec = __m256;
 using Int = __m256i;

@@ -12,7 +12,6 @@ inline constexpr int kLanes = 16;
 inline constexpr int kTileVectors = 4;  // tile of a product: vectors of columns
 inline constexpr int kTileRows = 6;     // tile of a product: rows; more if it is narrower
 inline constexpr int kTileRowsNarrow = 8;
-inline constexpr bool kMultipliesPanels = true;
 using Vec = __m512;
 using Int = __m512i;
 

@@ -10,7 +10,6 @@ inline constexpr int kLanes = 4;
 inline constexpr int kTileVectors = 2;
 inline constexpr int kTileRows = 6;
 inline constexpr int kTileRowsNarrow = 8;
-inline constexpr bool kMultipliesPanels = false;
 inline constexpr bool kMultipliesPairs = false;
 typedef float Vec __attribute__((vector_size(16)));
 typedef uint32_t Int __attribute__((vector_size(16)));

@@ -38,7 +38,7 @@ inline void ensure_kernel_memory(const BlockShape& shape) {
 
 #if defined(CPUBLAS_BRGEMM_BF16BF16F32)
 /// Multiplies some of the rows.
-inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>& product,
+inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>& p,
                                    int64_t begin,
                                    int64_t rows) {
   if (rows == 0) {
@@ -47,7 +47,6 @@ inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>& product,
   const auto of_libtorch = [](const cpu::Bf16* x) {
     return reinterpret_cast<const at::BFloat16*>(x);
   };
-  const auto& p = product;
   ensure_kernel_memory({rows, p.width, p.depth, p.a_row, p.adds_to_sums ? 1 : 0});
   at::native::cpublas::brgemm(rows, p.width, p.depth, p.a_row, p.width, cpu::kPanelColumns,
                               p.adds_to_sums, of_libtorch(p.a + begin * p.a_row), of_libtorch(p.b),
@@ -55,7 +54,12 @@ inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>& product,
                               /*is_vnni=*/true);
 }
 
-inline void release_amx() { at::native::cpublas::brgemm_release(/*is_vnni=*/true); }
+/// Releases the tiles, if there are any.
+inline void release_amx() {
+  if (cpu::has_amx()) {
+    at::native::cpublas::brgemm_release(/*is_vnni=*/true);
+  }
+}
 #else
 inline void multiply_rows_with_amx(const cpu::PanelProduct<cpu::Bf16>&, int64_t, int64_t) {
   TORCH_CHECK(false, "this LibTorch has no block matrix product");

@@ -298,11 +298,7 @@ void multiply_as(const BlockedProduct<T>& product) {
     for (int64_t index = begin; index < end; ++index) {
       run_product<Operand>(product, task_of(sizes, grid, index));
     }
-    if constexpr (std::is_same_v<Operand, Bf16>) {
-      if (cpu::has_amx()) {
-        release_amx();
-      }
-    }
+    release_amx();
   });
 }
 
@@ -337,7 +333,7 @@ bool multiplies_bf16() { return cpu::kernel_table().multiply_pairs != nullptr; }
 
 template <>
 bool can_multiply_blocked<float>() {
-  return operations<float>().multiply_panel != nullptr;
+  return cpu::has_avx2();
 }
 
 template <>

@@ -37,8 +37,8 @@ void pack_right(const BlockedProduct<T>& product, T* out);
 template <class T>
 void multiply_blocked(const BlockedProduct<T>& product);
 
-/// Whether multiply_blocked is to be used here: it needs AVX2, and of LibTorch the product of
-/// blocks if the processor has AMX.
+/// Whether to use multiply_blocked. Without AVX2, LibTorch's product is faster; with AMX, bf16
+/// needs LibTorch's product of blocks.
 template <class T>
 bool can_multiply_blocked();
 

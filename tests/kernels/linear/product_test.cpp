@@ -1,7 +1,6 @@
 #include "kernels/linear/product.h"
 
 #include <limits>
-#include <string_view>
 
 #include "kernels/compare.h"
 #include "kernels/linear/blocked_product.h"
@@ -198,8 +197,8 @@ TEST_P(Product, RefusesShapesThatDoNotFit) {
 }
 
 TEST_P(Product, BitsOfARowDoNotDependOnHowManyThereAre) {
-  if (!is_blocked() || GetParam().level == std::string_view("plain")) {
-    GTEST_SKIP() << "no blocks of this type here, or few rows without the instructions of the rest";
+  if (!is_blocked()) {
+    GTEST_SKIP() << "no blocks of this type here";
   }
   for (const int64_t depth : {64, 386, 1666, 3100}) {
     const auto x = random({100, depth});
@@ -236,9 +235,6 @@ TEST_P(Product, BitsDoNotDependOnTheNumberOfThreads) {
 TEST_P(Product, FewRowsHaveTheSameBitsInAnyNumberOfThreads) {
   for (const int64_t depth : {16, 64, 3000}) {
     for (const int64_t rows : {1, 2, 3, 4, 5, 8, 11, 12, 16}) {
-      if (rows > cpu::kMaxFewRows && !is_blocked()) {
-        continue;  // LibTorch's product
-      }
       const auto a = random({rows, depth});
       const auto b = random({depth, 150});
       const auto weight = b.t().contiguous();
