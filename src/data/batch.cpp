@@ -5,6 +5,10 @@
 
 namespace weft::data {
 
+int64_t Example::tokens() const {
+  return ids.empty() && patch_width > 0 ? std::ssize(patches) / patch_width : std::ssize(ids);
+}
+
 void Batch::add_patches(const Example& example) {
   const bool is_whole =
       example.patch_width == 0
@@ -85,10 +89,7 @@ void Batch::add(int64_t item, const Example& example) {
   token_type_ids.insert(token_type_ids.end(), example.token_type_ids.begin(),
                         example.token_type_ids.end());
   positions.insert(positions.end(), example.positions.begin(), example.positions.end());
-  const auto rows = example.ids.empty() && example.patch_width > 0
-                        ? example.patches.size() / static_cast<std::size_t>(example.patch_width)
-                        : example.ids.size();
-  offsets.push_back(begin + static_cast<int64_t>(rows));
+  offsets.push_back(begin + example.tokens());
   if (!example.source_ids.empty()) {
     source_ids.insert(source_ids.end(), example.source_ids.begin(), example.source_ids.end());
     source_offsets.push_back(static_cast<int64_t>(source_ids.size()));

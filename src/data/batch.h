@@ -23,6 +23,9 @@ struct Example {
   int64_t label = kIgnoreIndex;  // class of the whole sequence (next sentence: 0 is next)
   /// T values: regression targets, or 1/0 per class for multi-label classification.
   std::vector<double> values;
+
+  /// Number of ids, or of patches of an image.
+  int64_t tokens() const;
 };
 
 /// Concatenated examples, without padding.

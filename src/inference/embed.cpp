@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <numeric>
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include "base/codepoints.h"
 #include "base/error.h"
@@ -14,6 +12,7 @@
 #include "base/utf8.h"
 #include "batching/device_batch.h"
 #include "batching/model_inputs.h"
+#include "batching/run_batches.h"
 #include "data/batch.h"
 #include "data/datasets/sequence_template.h"
 #include "kernels/activation.h"
@@ -115,9 +114,8 @@ Embeddings embed(models::Model& model,
                  const data::Tokenizer& tokenizer,
                  const std::vector<std::string>& texts,
                  const models::SentenceOptions& options,
-                 int64_t batch_tokens,
+                 std::optional<int64_t> batch_tokens,
                  const std::string& language) {
-  const at::NoGradGuard guard;
   const TextEncoder encode(tokenizer, options, model.options(), language);
   std::vector<data::Example> examples(texts.size());
   std::atomic<int64_t> truncated = 0;
@@ -132,35 +130,16 @@ Embeddings embed(models::Model& model,
                         });
   Embeddings result;
   result.truncated = truncated;
-  std::vector<std::size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return examples[a].ids.size() < examples[b].ids.size(); });
-  std::vector<at::Tensor> parts;
-  data::Batch batch;
-  for (const auto index : order) {
-    const auto tokens = static_cast<int64_t>(examples[index].ids.size());
-    if (tokens == 0) {
-      ++result.empty_texts;
-      continue;
-    }
-    if (batch.sequences() > 0 && batch.tokens() + tokens > batch_tokens) {
-      parts.push_back(embed_batch(model, batch, options));
-      batch = {};
-    }
-    batch.add(static_cast<int64_t>(index), examples[index]);
-  }
-  if (batch.sequences() > 0) {
-    parts.push_back(embed_batch(model, batch, options));
-  }
   if (texts.empty()) {
     return result;
   }
-  parts.insert(parts.begin(), at::zeros({result.empty_texts, width_of(model.options(), options)}));
-  const auto sorted = at::cat(parts);
-  result.vectors = at::empty_like(sorted);
-  const std::vector<int64_t> indices(order.begin(), order.end());
-  result.vectors.index_copy_(0, at::tensor(indices, at::kLong), sorted);
+  result.empty_texts = std::count_if(examples.begin(), examples.end(),
+                                     [](const auto& example) { return example.tokens() == 0; });
+  result.vectors = at::zeros({std::ssize(texts), width_of(model.options(), options)});
+  batching::run_batches(examples, model.device(), batch_tokens, [&](const data::Batch& batch) {
+    result.vectors.index_copy_(0, at::tensor(batch.items, at::kLong),
+                               embed_batch(model, batch, options));
+  });
   return result;
 }
 

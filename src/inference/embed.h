@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,14 @@ struct Embeddings {
   int64_t empty_texts = 0;  // empty texts without special tokens: their vectors are zeros
 };
 
-/// Embeds texts, in their order. They are batched by length and packed (at most `batch_tokens`),
-/// and do not affect each other. `language`: of the texts, if the model distinguishes languages.
+/// Embeds texts, in their order. They are batched by length (batching::run_batches) and do not
+/// affect each other. `language`: of the texts, if the model distinguishes languages.
 /// Throws UserError if projections do not fit, and like TokenTypeIds.
 Embeddings embed(models::Model& model,
                  const data::Tokenizer& tokenizer,
                  const std::vector<std::string>& texts,
                  const models::SentenceOptions& options,
-                 int64_t batch_tokens = 4096,
+                 std::optional<int64_t> batch_tokens = {},
                  const std::string& language = {});
 
 }  // namespace weft::inference

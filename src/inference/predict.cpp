@@ -1,16 +1,15 @@
 #include "inference/predict.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/threads.h"
 #include "batching/device_batch.h"
 #include "batching/model_inputs.h"
+#include "batching/run_batches.h"
 #include "data/batch.h"
 #include "data/datasets/sentence_encoder.h"
 #include "data/datasets/sequence_template.h"
@@ -111,16 +110,6 @@ std::vector<EncodedRequest> encode_all(const std::vector<PredictionRequest>& req
   return texts;
 }
 
-/// Indices sorted by length, so that batches have similar lengths; the sort is stable.
-std::vector<std::size_t> length_order(const std::vector<EncodedRequest>& texts) {
-  std::vector<std::size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-    return texts[a].example.ids.size() < texts[b].example.ids.size();
-  });
-  return order;
-}
-
 /// Runs the model on one batch and writes the predictions to `results`.
 class BatchPredictor {
  public:
@@ -130,7 +119,7 @@ class BatchPredictor {
                  std::vector<Prediction>& results)
       : model_(model), tokenizer_(tokenizer), options_(options), results_(results) {}
 
-  void operator()(const data::Batch& batch) {
+  void operator()(const data::Batch& batch) const {
     auto device_batch = batching::to_device(batch, model_.device());
     nn::AttentionRecorder recorder(options_.attention_layers);
     if (!options_.attention_layers.empty()) {
@@ -158,7 +147,7 @@ class BatchPredictor {
   }
 
  private:
-  void keep_attention(std::vector<AttentionMap> maps, const data::Batch& batch) {
+  void keep_attention(std::vector<AttentionMap> maps, const data::Batch& batch) const {
     if (options_.attention_layers.empty()) {
       return;
     }
@@ -167,7 +156,7 @@ class BatchPredictor {
     }
   }
 
-  void sequences(const at::Tensor& logits, const data::Batch& batch) {
+  void sequences(const at::Tensor& logits, const data::Batch& batch) const {
     if (!model_.options().is_regression) {
       return classes(logits, batch);
     }
@@ -178,7 +167,7 @@ class BatchPredictor {
     }
   }
 
-  void classes(const at::Tensor& logits, const data::Batch& batch) {
+  void classes(const at::Tensor& logits, const data::Batch& batch) const {
     const auto scores = logits.to(at::kDouble);
     const auto probabilities =
         (model_.options().is_multi_label ? scores.sigmoid() : scores.softmax(1))
@@ -190,7 +179,7 @@ class BatchPredictor {
     }
   }
 
-  void predict_masks(const at::Tensor& hidden, const data::Batch& batch) {
+  void predict_masks(const at::Tensor& hidden, const data::Batch& batch) const {
     const int64_t mask = tokenizer_.special_token_ids().mask;
     std::vector<int64_t> rows;
     std::vector<std::size_t> sequences;
@@ -210,7 +199,7 @@ class BatchPredictor {
 
   void predict_mask_rows(const at::Tensor& rows,
                          const std::vector<std::size_t>& sequences,
-                         const data::Batch& batch) {
+                         const data::Batch& batch) const {
     const auto logits = model_.lm_logits(rows);  // (M, V)
     const auto best =
         std::min<int64_t>(options_.top_k, std::min(logits.size(1), tokenizer_.size()));
@@ -231,7 +220,7 @@ class BatchPredictor {
     }
   }
 
-  Prediction& result(const data::Batch& batch, std::size_t sequence) {
+  Prediction& result(const data::Batch& batch, std::size_t sequence) const {
     return results_[static_cast<std::size_t>(batch.items[sequence])];
   }
 
@@ -264,26 +253,18 @@ std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,
                                 const std::vector<PredictionRequest>& requests,
                                 const PredictOptions& options) {
-  const at::NoGradGuard guard;
   check_attention_layers(model, options.attention_layers);
   require_text_head(model.options());
   const batching::TokenTypeIds types(model.options(), options.language);
-  const auto texts = encode_all(requests, tokenizer, model.options(), types);
+  auto texts = encode_all(requests, tokenizer, model.options(), types);
   std::vector<Prediction> results(requests.size());
-  BatchPredictor predict_batch(model, tokenizer, options, results);
-  data::Batch batch;
-  for (const auto index : length_order(texts)) {
-    const auto& example = texts[index].example;
-    if (batch.sequences() > 0 &&
-        batch.tokens() + static_cast<int64_t>(example.ids.size()) > options.batch_tokens) {
-      predict_batch(batch);
-      batch = {};
-    }
-    batch.add(static_cast<int64_t>(index), example);
+  std::vector<data::Example> examples;
+  examples.reserve(texts.size());
+  for (auto& text : texts) {
+    examples.push_back(std::move(text.example));
   }
-  if (batch.sequences() > 0) {
-    predict_batch(batch);
-  }
+  batching::run_batches(examples, model.device(), options.batch_tokens,
+                        BatchPredictor(model, tokenizer, options, results));
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].was_truncated = texts[i].was_truncated;
     results[i].attention.segments = texts[i].segments;

@@ -39,7 +39,7 @@ struct Prediction {
 };
 
 struct PredictOptions {
-  int64_t batch_tokens = 4096;              // budget of a batch
+  std::optional<int64_t> batch_tokens{};    // of a batch, as in batching::run_batches
   int64_t top_k = 5;                        // predictions for each mask token
   std::vector<int64_t> attention_layers{};  // whose weights are returned
   std::string language = {};                // of the texts, if the model distinguishes languages
@@ -49,8 +49,8 @@ struct PredictOptions {
 /// its words or an image.
 void require_text_head(const models::ModelOptions& options);
 
-/// Returns predictions in the order of the requests. They are batched by length and packed, and do
-/// not affect each other. Throws UserError for a model whose head makes no predictions, and like
+/// Returns predictions in the order of the requests. They are batched by length and do not
+/// affect each other. Throws UserError for a model whose head makes no predictions, and like
 /// TokenTypeIds for the language.
 std::vector<Prediction> predict(models::Model& model,
                                 const data::Tokenizer& tokenizer,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct TagPrediction {
 };
 
 struct TagPredictOptions {
-  int64_t batch_tokens = 4096;              // budget of a batch
+  std::optional<int64_t> batch_tokens{};    // of a batch, as in batching::run_batches
   std::vector<int64_t> attention_layers{};  // whose weights are returned
   std::string language = {};                // of the texts, if the model distinguishes languages
 };

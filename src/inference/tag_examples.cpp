@@ -3,10 +3,10 @@
 #include <utility>
 
 #include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
 
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
+#include "batching/run_batches.h"
 
 namespace weft::inference {
 
@@ -44,24 +44,13 @@ void tag_batch(models::Model& model,
 std::vector<TaggedExample> tag_examples(models::Model& model,
                                         const std::vector<data::Example>& examples,
                                         const TagPredictOptions& options) {
-  const at::NoGradGuard guard;
   std::vector<TaggedExample> results(examples.size());
-  data::Batch batch;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const auto size = std::ssize(examples[i].ids);
-    if (size == 0) {
-      continue;
-    }
-    if (batch.sequences() > 0 && batch.tokens() + size > options.batch_tokens) {
-      tag_batch(model, batch, options, results);
-      batch = {};
-    }
-    results[i].tags.resize(examples[i].target_positions.size());
-    batch.add(static_cast<int64_t>(i), examples[i]);
+    results[i].tags.resize(examples[i].tokens() > 0 ? examples[i].target_positions.size() : 0);
   }
-  if (batch.sequences() > 0) {
-    tag_batch(model, batch, options, results);
-  }
+  batching::run_batches(
+      examples, model.device(), options.batch_tokens,
+      [&](const data::Batch& batch) { tag_batch(model, batch, options, results); });
   return results;
 }
 

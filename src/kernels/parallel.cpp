@@ -40,6 +40,6 @@ void parallel_for(int64_t begin,
   at::parallel_for(begin, end, grain, [&body](int64_t from, int64_t to) { body(from, to); });
 }
 
-int64_t parallel_threads() { return at::get_num_threads(); }
+int64_t parallel_threads() { return at::in_parallel_region() ? 1 : at::get_num_threads(); }
 
 }  // namespace weft::kernels

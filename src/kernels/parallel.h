@@ -12,7 +12,7 @@ void parallel_for(int64_t begin,
                   int64_t grain,
                   const std::function<void(int64_t, int64_t)>& body);
 
-/// Maximum number of threads used.
+/// Maximum number of threads used: 1 within a parallel_for.
 int64_t parallel_threads();
 
 }  // namespace weft::kernels

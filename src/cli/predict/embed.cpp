@@ -29,8 +29,6 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kEmbedBlock = 1024;  // lines at once: enough to batch texts of similar length
-
 models::SentenceModel read_model(const Arguments& arguments) {
   const auto& path = arguments.positional()[0];
   auto model = models::read_sentence_model(path);
@@ -54,7 +52,7 @@ class Embedder {
  public:
   Embedder(models::SentenceModel sentence,
            const models::InferenceOptions& inference,
-           int64_t batch_tokens,
+           std::optional<int64_t> batch_tokens,
            std::string language)
       : sentence_(std::move(sentence)),
         tokenizer_(data::load_tokenizer(sentence_.directory)),
@@ -99,7 +97,7 @@ class Embedder {
   models::SentenceModel sentence_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   std::shared_ptr<models::Model> model_;
-  int64_t batch_tokens_;
+  std::optional<int64_t> batch_tokens_;
   std::string language_;
   int64_t texts_ = 0;
   int64_t truncated_ = 0;
@@ -118,6 +116,13 @@ at::Tensor vectors_of(const formats::Json& json) {
   auto vectors = at::empty({json["size"][0], json["size"][1]}, at::kFloat);
   std::memcpy(vectors.mutable_data_ptr(), json["values"].get_binary().data(), vectors.nbytes());
   return vectors;
+}
+
+std::optional<int64_t> read_batch_tokens(const Arguments& arguments) {
+  if (!arguments.has("batch-tokens")) {
+    return std::nullopt;
+  }
+  return arguments.integer("batch-tokens", 0, 1, int64_t{1} << 30);
 }
 
 void declare_embed(Arguments& arguments) {
@@ -141,8 +146,10 @@ void declare_embed(Arguments& arguments) {
              "weightedmean or lasttoken")
       .flag("normalize", "Normalize every vector to length 1")
       .group("Performance")
-      .value("batch-tokens", "N",
-             "Tokens per batch (default: 4096); affects speed and memory, not the results");
+      .value(
+          "batch-tokens", "N",
+          "Tokens per batch (default: 512 for each CPU thread, 4096 on a GPU); affects speed and "
+          "memory, not the results");
   declare_inference(arguments);
 }
 
@@ -170,12 +177,12 @@ int run_embed(std::vector<std::string> raw) {
     require_input_of_all(*group, arguments);
   }
   const auto writer = group->is_main() ? make_embeddings_writer(arguments) : nullptr;
-  Embedder embedder(read_model(arguments), read_inference(arguments),
-                    arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 30),
+  Embedder embedder(read_model(arguments), read_inference(arguments), read_batch_tokens(arguments),
                     arguments.get("language", ""));
   const auto input = given.empty() ? open_input(arguments, LineFormat::kDetected)
                                    : input_of_texts(std::move(given));
   const auto columns = read_columns(arguments, *input);
+  const auto block = rows_at_once();
   std::vector<std::string> texts;
   train::DividedBlocks blocks(*group);
   const InputProgress progress("embedding", arguments);
@@ -190,7 +197,7 @@ int run_embed(std::vector<std::string> raw) {
   for (InputRow row; input->next(row);) {
     throw_if_stopped("embedding");
     texts.push_back(request_of(row, columns).text);
-    if (texts.size() == kEmbedBlock || !input->has_input()) {
+    if (texts.size() == block || !input->has_input()) {
       embed_block();
     }
   }

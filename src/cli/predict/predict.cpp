@@ -27,8 +27,6 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kPredictBlock = 1024;  // rows at most: enough for texts of similar length
-
 /// A trained model with its tokenizer.
 struct LoadedModel {
   std::string directory;
@@ -246,7 +244,7 @@ int run_predict(std::vector<std::string> raw) {
     writer.emplace(arguments.get("output", "-"));
   }
   // Attention weights are large: one row at a time.
-  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : kPredictBlock,
+  answer_rows(*input, *predictor, arguments.has("attention") ? 1 : rows_at_once(),
               InputProgress("predicting", arguments), *group, writer);
   predictor->report(*group);
   if (writer) {

@@ -15,6 +15,7 @@
 #include "formats/json.h"
 #include "formats/line_reader.h"
 #include "formats/table_reader.h"
+#include "kernels/parallel.h"
 #include "models/directory.h"
 #include "train/step/evaluate_directory.h"
 
@@ -207,6 +208,13 @@ std::string text_at(const InputRow& row, const std::string& key) {
 }
 
 }  // namespace
+
+std::size_t rows_at_once() {
+  constexpr int64_t kRowsPerThread = 512;
+  constexpr int64_t kFewestRows = 1024;
+  return static_cast<std::size_t>(
+      std::max(kFewestRows, kRowsPerThread * kernels::parallel_threads()));
+}
 
 InputProgress::InputProgress(std::string activity, const Arguments& arguments)
     : activity_(std::move(activity)),

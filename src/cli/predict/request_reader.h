@@ -40,6 +40,10 @@ class InputReader {
   virtual double fraction_read() const = 0;
 };
 
+/// Rows that a command reads before it runs the model: enough batches of texts of similar lengths
+/// for all threads.
+std::size_t rows_at_once();
+
 /// Shows the part of the input that is done and the time that is left, unless answers are written
 /// to the terminal.
 class InputProgress {

@@ -21,6 +21,9 @@ struct StridedRows {
   int64_t width;
 };
 
+// Rows that are prefetched: the hardware does not prefetch large strides.
+inline constexpr int64_t kRowsAhead = 8;
+
 // dst (rows, padded width) = factor * src, zero beyond the width.
 template <class T>
 inline void pack(const StridedRows<const T>& src, float factor, float* dst) {
@@ -28,6 +31,7 @@ inline void pack(const StridedRows<const T>& src, float factor, float* dst) {
   for (int64_t i = 0; i < src.rows; ++i) {
     const T* const row = src.data + i * src.stride;
     for (int64_t c = 0; c < padded; c += kLanes) {
+      prefetch(row, c + kRowsAhead * src.stride);
       const int64_t left = src.width - c;
       const Vec x = left >= kLanes ? load(row + c)
                     : left > 0     ? load(row + c, static_cast<int>(left))
@@ -70,6 +74,7 @@ inline void pack_left(const HeadRows<T>& rows, T* left) {
     for (int64_t i = 0; i < source.rows; ++i) {
       const auto* const row = reinterpret_cast<const float*>(source.data + i * source.stride);
       for (int64_t c = 0; c < width / 2; c += kLanes) {
+        prefetch(row, c + kRowsAhead * source.stride / 2);
         store(words + i * width / 2 + c, load(row + c));
       }
     }

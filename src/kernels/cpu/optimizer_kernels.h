@@ -18,15 +18,8 @@ inline Vec consume_gradient(T* gradient, float scale, int64_t i, int count) {
   return g * set(scale);
 }
 
-// The hardware prefetcher stops at page boundaries. An address past the end of the array, or based
-// on null, is harmless.
-template <class T>
-inline void prefetch(const T* p, int64_t i) {
-  constexpr int64_t kPrefetchDistance = 512;
-  const auto address =
-      reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(i + kPrefetchDistance) * sizeof(T);
-  __builtin_prefetch(reinterpret_cast<const void*>(address));
-}
+// The hardware prefetcher stops at page boundaries.
+inline constexpr int64_t kPrefetchDistance = 512;
 
 inline void store_parameter(float* master, Bf16* compute, int64_t i, Vec x, int count) {
   store_up_to(master + i, x, count);
@@ -54,10 +47,10 @@ void adamw(AdamwSlice<T> slice) {
   const Vec rest1 = set(1.0F - slice.beta1);
   const Vec rest2 = set(1.0F - slice.beta2);
   for_each_vector(slice.size, [&](int64_t i, int count) {
-    prefetch(slice.first, i);
-    prefetch(slice.second, i);
-    prefetch(slice.master, i);
-    prefetch(slice.gradient, i);
+    prefetch(slice.first, i + kPrefetchDistance);
+    prefetch(slice.second, i + kPrefetchDistance);
+    prefetch(slice.master, i + kPrefetchDistance);
+    prefetch(slice.gradient, i + kPrefetchDistance);
     const Vec g = consume_gradient(slice.gradient, slice.gradient_scale, i, count);
     const Vec first = fma(beta1, load_up_to(slice.first + i, count), rest1 * g);
     const Vec second = fma(beta2, load_up_to(slice.second + i, count), rest2 * g * g);

@@ -21,6 +21,13 @@ template <class T>
   }
 }
 
+// Prefetches p[i]. An address past the end of an array, or based on null, is harmless.
+template <class T>
+inline void prefetch(const T* p, int64_t i) {
+  const auto address = reinterpret_cast<uintptr_t>(p) + static_cast<uintptr_t>(i) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+}
+
 // Calls body(column, count) for each vector of a row.
 template <class Body>
 inline void for_each_vector(int64_t columns, Body body) {

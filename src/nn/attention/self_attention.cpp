@@ -1,6 +1,5 @@
 #include "nn/attention/self_attention.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "kernels/linear/linear.h"
@@ -20,16 +19,12 @@ RotaryAngles::RotaryAngles(const AttentionOptions& options) : options_(options.r
   options_.width = options_.width > 0 ? options_.width : head_dim(options);
 }
 
-const at::Tensor& RotaryAngles::table(int64_t longest, const at::Device& device) {
+at::Tensor RotaryAngles::table(int64_t longest, const at::Device& device) {
   if (options_.theta == 0) {
-    return table_;
+    return {};
   }
-  const int64_t rows = table_.defined() ? table_.size(0) : 0;
-  if (rows < longest || rows == 0 || table_.device() != device) {
-    constexpr int64_t kFewest = 64;
-    table_ = kernels::rotary_table(std::max({longest, 2 * rows, kFewest}), options_, device);
-  }
-  return table_;
+  return table_.at_least(
+      longest, device, [&](int64_t rows) { return kernels::rotary_table(rows, options_, device); });
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "nn/attention/attention_parts.h"
 #include "nn/attention/memory/segment_memory.h"
 #include "nn/attention/scores/distance_projection.h"
+#include "nn/growing_table.h"
 #include "nn/linear.h"
 
 namespace weft::nn {
@@ -32,11 +33,11 @@ class RotaryAngles {
   explicit RotaryAngles(const AttentionOptions& options);
 
   /// (longest or more, width); undefined if theta is 0, i.e. without RoPE.
-  const at::Tensor& table(int64_t longest, const at::Device& device);
+  at::Tensor table(int64_t longest, const at::Device& device);
 
  private:
   kernels::RotaryOptions options_;
-  at::Tensor table_;
+  GrowingTable table_;
 };
 
 /// Input projection, rotary positions, KV cache, reduction of keys and values, core, and output

@@ -24,13 +24,10 @@ at::Tensor StepEmbeddingImpl::forward(const at::Tensor& x,
   if (type_ == StepEmbeddingType::kLearned) {
     return x + kernels::repeat_row(table_.select(0, index), x.size(0)).to(x.scalar_type());
   }
-  const auto wanted = std::max(context.layout.position_limit, layers_ + 1);
-  if (!sinusoids_.defined() || sinusoids_.size(0) < wanted || sinusoids_.device() != x.device()) {
-    const auto grown = sinusoids_.defined() ? 2 * sinusoids_.size(0) : 0;
-    sinusoids_ = sinusoids(std::max(wanted, grown), x.size(1), true).to(x.device());
-  }
-  const auto added =
-      sinusoids_.index_select(0, context.layout.positions) + sinusoids_.select(0, index + 1);
+  const auto table =
+      sinusoids_.at_least(std::max(context.layout.position_limit, layers_ + 1), x.device(),
+                          [&](int64_t rows) { return sinusoids(rows, x.size(1), true); });
+  const auto added = table.index_select(0, context.layout.positions) + table.select(0, index + 1);
   return x + added.to(x.scalar_type());
 }
 

@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include "nn/forward_context.h"
+#include "nn/growing_table.h"
 
 namespace weft::nn {
 
@@ -26,8 +27,8 @@ class StepEmbeddingImpl : public torch::nn::Module {
  private:
   StepEmbeddingType type_;
   int64_t layers_;
-  at::Tensor table_;      // (layers, D), of the learned type
-  at::Tensor sinusoids_;  // (P, D), grown on demand
+  at::Tensor table_;        // (layers, D), of the learned type
+  GrowingTable sinusoids_;  // (P, D)
 };
 TORCH_MODULE(StepEmbedding);
 

@@ -1,8 +1,7 @@
-#include <algorithm>
-
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
+#include "nn/growing_table.h"
 #include "nn/position/position_types.h"
 
 namespace weft::nn {
@@ -26,22 +25,16 @@ class SinusoidalPosition : public PositionEmbedding {
       : options_(options), is_interleaved_(is_interleaved) {}
 
   PositionRows rows(const kernels::Layout& layout) override {
-    const int64_t wanted = options_.offset + layout.position_limit;
-    if (!table_.defined() || table_.size(0) < wanted ||
-        table_.device() != layout.positions.device()) {
-      constexpr int64_t kFewest = 128;
-      const auto grown = 2 * (table_.defined() ? table_.size(0) : 0);
-      table_ = sinusoids(std::max({wanted, grown, kFewest}), options_.dim, is_interleaved_)
-                   .to(layout.positions.device());
-    }
-    return {.table = table_,
+    return {.table = table_.at_least(
+                options_.offset + layout.position_limit, layout.positions.device(),
+                [&](int64_t rows) { return sinusoids(rows, options_.dim, is_interleaved_); }),
             .rows = options_.offset == 0 ? layout.positions : layout.positions + options_.offset};
   }
 
  private:
   PositionOptions options_;
   bool is_interleaved_;
-  at::Tensor table_;  // (P, D), grown on demand
+  GrowingTable table_;  // (P, D)
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
 
+#include "base/threads.h"
 #include "models/directory.h"
 #include "models/every_head.h"
 #include "support/tensors.h"
@@ -131,6 +132,27 @@ TEST(Heads, ModelsReturnWhatTheirClassInTransformersReturns) {
     EXPECT_EQ(it.head.is_bare, shapes.empty());
     EXPECT_EQ(shape_of([&] { return it.model->pooled(it.hidden, it.sequences.context); }),
               shape_if(has_pooler(options), {2, options.dim}));
+  }
+}
+
+TEST(Heads, BatchesMayRunAtTheSameTime) {
+  for (const auto& options : test::every_head()) {
+    SCOPED_TRACE(architecture_of(options));
+    const auto model = make_model(options, 3);
+    std::vector<at::Tensor> found(8);
+    parallel_for(
+        std::ssize(found), 1,
+        [&](int64_t begin, int64_t end) {
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            const at::NoGradGuard guard;
+            found[i] = test::states_of_two_sequences(*model).states;
+          }
+        },
+        4);
+    const at::NoGradGuard guard;
+    for (const auto& hidden : found) {
+      EXPECT_TRUE(test::near(hidden, test::states_of_two_sequences(*model).states));
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "base/threads.h"
 #include "config/section.h"
 #include "kernels/flop_counter.h"
 #include "nn/attention/attention.h"
@@ -85,6 +86,28 @@ TEST_P(AttentionType, ASequenceAloneIsTheSameInABatch) {
     EXPECT_TRUE(test::near(together.gradient.slice(0, begin, end), alone.gradient,
                            2e-5 * std::max(1.0, size)))
         << lengths[b];
+  }
+}
+
+TEST_P(AttentionType, BatchesMayRunAtTheSameTime) {
+  constexpr int64_t kPasses = 8;
+  const auto layer = layer_of(GetParam());
+  const auto pass = [&](int64_t index) {
+    const at::NoGradGuard guard;
+    const auto context = context_of_lengths({3 + 41 * index, 5});
+    return layer->forward(test::attention_tokens(context.layout.tokens()), context);
+  };
+  std::vector<at::Tensor> found(kPasses);
+  parallel_for(
+      kPasses, 1,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t index = begin; index < end; ++index) {
+          found[static_cast<std::size_t>(index)] = pass(index);
+        }
+      },
+      4);
+  for (int64_t index = 0; index < kPasses; ++index) {
+    EXPECT_TRUE(test::near(found[static_cast<std::size_t>(index)], pass(index), 2e-6)) << index;
   }
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -32,24 +34,40 @@ class FunnelScores : public ScoreModifier {
     types_ = register_parameter("types", at::empty({2, options.heads, width}));
   }
 
-  /// Called around a pass. All tiles use one view of each parameter, so that its gradients are
-  /// added up in the same order with and without recomputation.
-  void begin_pass(const ForwardContext& context) {
-    used_ = {.content_bias = content_bias_.view_as(content_bias_),
-             .position_bias = position_bias_.view_as(position_bias_),
-             .distances = distance_vectors(context),
-             .type_bias = type_bias_.view_as(type_bias_),
-             .types = types_.view_as(types_)};
-  }
-  void end_pass() { used_ = {}; }
+  /// Lasts as long as the scores of a pass are computed. All tiles use one view of each parameter,
+  /// so that its gradients are added up in the same order with and without recomputation.
+  class Pass {
+   public:
+    Pass(FunnelScores& scores, const ForwardContext& context) : scores_(scores), context_(context) {
+      const auto view = [](const at::Tensor& tensor) { return tensor.view_as(tensor); };
+      Parameters used{.content_bias = view(scores.content_bias_),
+                      .position_bias = view(scores.position_bias_),
+                      .distances = scores.distance_vectors(context),
+                      .type_bias = view(scores.type_bias_),
+                      .types = view(scores.types_)};
+      const std::lock_guard lock(scores_.mutex_);
+      scores_.used_.insert_or_assign(&context, std::move(used));
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+    ~Pass() {
+      const std::lock_guard lock(scores_.mutex_);
+      scores_.used_.erase(&context_);
+    }
+
+   private:
+    FunnelScores& scores_;
+    const ForwardContext& context_;
+  };
 
   at::Tensor scores(const at::Tensor& scores, const AttentionTile& tile) override {
     const auto type = scores.scalar_type();
     const auto key = tile.key.to(type);
     const auto query = tile.query.to(type);
+    const auto& used = used_in(tile.context);
     const auto content =
-        (key * repeat_for_rows(used_.content_bias, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
-    auto relative = position_scores(query, tile) + type_scores(query, tile);
+        (key * repeat_for_rows(used.content_bias, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
+    auto relative = position_scores(used, query, tile) + type_scores(used, query, tile);
     if (separate_cls_) {
       relative = relative * behind_first(tile, relative.options());
     }
@@ -57,6 +75,15 @@ class FunnelScores : public ScoreModifier {
   }
 
  private:
+  struct Parameters {
+    at::Tensor content_bias, position_bias, distances, type_bias, types;
+  };
+
+  const Parameters& used_in(const ForwardContext& context) {
+    const std::lock_guard lock(mutex_);
+    return used_.at(&context);
+  }
+
   /// (L, S): 0 in the row and the column of the first token, 1 elsewhere.
   static at::Tensor behind_first(const AttentionTile& tile, const at::TensorOptions& options) {
     const auto behind = [&](int64_t count) { return at::arange(count, options).clamp_max(1); };
@@ -86,7 +113,9 @@ class FunnelScores : public ScoreModifier {
   }
 
   /// (G, H, L, S), from the products with the vectors of all distances that occur.
-  at::Tensor position_scores(const at::Tensor& query, const AttentionTile& tile) const {
+  static at::Tensor position_scores(const Parameters& used,
+                                    const at::Tensor& query,
+                                    const AttentionTile& tile) {
     const auto step = step_of(tile.context);
     const auto rows = tile.span.queries;
     const auto keys = tile.span.keys;
@@ -94,10 +123,10 @@ class FunnelScores : public ScoreModifier {
     const auto columns = first + keys;
     const auto most = step * (tile.context.layout.max_length - 1);
     const auto vectors =
-        used_.distances.narrow(0, most - first, columns).to(query.scalar_type());      // (R, H K)
+        used.distances.narrow(0, most - first, columns).to(query.scalar_type());       // (R, H K)
     const auto table = vectors.view({columns, query.size(1), -1}).permute({1, 2, 0});  // (H, K, R)
     const auto products =
-        kernels::batched_product(query + repeat_for_rows(used_.position_bias, query), table)
+        kernels::batched_product(query + repeat_for_rows(used.position_bias, query), table)
             .contiguous();  // (G, H, L, R)
     // Query i and key j are in column first - step i + j.
     return products.as_strided(
@@ -115,10 +144,12 @@ class FunnelScores : public ScoreModifier {
   }
 
   /// (G, H, L, S) or, if all tokens have the same type, (G, H, L, 1).
-  at::Tensor type_scores(const at::Tensor& query, const AttentionTile& tile) const {
-    const auto own = query + repeat_for_rows(used_.type_bias, query);
+  static at::Tensor type_scores(const Parameters& used,
+                                const at::Tensor& query,
+                                const AttentionTile& tile) {
+    const auto own = query + repeat_for_rows(used.type_bias, query);
     const auto products = [&](int64_t which) {
-      return (own * repeat_for_rows(used_.types.select(0, which), own))
+      return (own * repeat_for_rows(used.types.select(0, which), own))
           .sum(-1, true);  // (G, H, L, 1)
     };
     const auto same = products(1);
@@ -154,10 +185,6 @@ class FunnelScores : public ScoreModifier {
 
   static constexpr int64_t kClsType = 2;  // the same as all others
 
-  struct Parameters {
-    at::Tensor content_bias, position_bias, distances, type_bias, types;
-  };
-
   bool separate_cls_;
   double scale_;
   at::Tensor content_bias_;   // (H, K)
@@ -165,7 +192,8 @@ class FunnelScores : public ScoreModifier {
   at::Tensor projection_;     // (D, H K)
   at::Tensor type_bias_;      // (H, K)
   at::Tensor types_;          // (2, H, K): of different and of same types
-  Parameters used_;           // in the running pass
+  std::mutex mutex_;
+  std::map<const ForwardContext*, Parameters> used_;  // in the running passes
 };
 
 class FunnelAttention : public Attention {
@@ -186,19 +214,15 @@ class FunnelAttention : public Attention {
     TORCH_CHECK(context.decoding_state == nullptr, "pooling attention cannot continue a text");
     const auto query = query_->forward(x, context);
     const auto key_value = key_value_->forward(source_of(x, context), context);
-    scores_->begin_pass(context);
-    const auto mixed = core_->forward(input_of(query, key_value, context), context);
-    scores_->end_pass();
-    return output_->forward(mixed, context);
+    const FunnelScores::Pass pass(*scores_, context);
+    return output_->forward(core_->forward(input_of(query, key_value, context), context), context);
   }
 
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
     const auto query = query_->forward(x, context).to(at::kFloat);
     const auto key_value = key_value_->forward(source_of(x, context), context).to(at::kFloat);
-    scores_->begin_pass(context);
-    const auto weights = core_->weights(input_of(query, key_value, context), context);
-    scores_->end_pass();
-    return weights;
+    const FunnelScores::Pass pass(*scores_, context);
+    return core_->weights(input_of(query, key_value, context), context);
   }
 
  private:

@@ -1,0 +1,109 @@
+#include "batching/run_batches.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <vector>
+
+#include <ATen/core/grad_mode.h>
+
+#include "kernels/parallel.h"
+
+namespace weft::batching {
+
+namespace {
+
+constexpr int64_t kSharedTokens = 4096;   // of a batch that a GPU or all threads compute
+constexpr int64_t kThreadTokens = 512;    // of a batch of one thread, so that it stays in L2
+constexpr int64_t kFewestTokens = 128;    // of one thread: smaller batches are slower
+constexpr int64_t kBatchesPerThread = 4;  // so that all threads end at about the same time
+
+using Items = std::span<const std::size_t>;
+
+class Batches {
+ public:
+  explicit Batches(std::span<const data::Example> examples) : examples_(examples) {
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      if (examples[i].tokens() > 0) {
+        order_.push_back(i);
+        tokens_ += examples[i].tokens();
+      }
+    }
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](auto a, auto b) { return examples[a].tokens() > examples[b].tokens(); });
+  }
+
+  int64_t tokens() const { return tokens_; }
+
+  /// Consecutive items, in batches of at most `most` tokens or of one item.
+  std::vector<Items> divided(int64_t most) const {
+    const Items order = order_;
+    std::vector<Items> batches;
+    std::size_t begin = 0;
+    int64_t size = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int64_t more = examples_[order[i]].tokens();
+      if (i > begin && size + more > most) {
+        batches.push_back(order.subspan(begin, i - begin));
+        begin = i;
+        size = 0;
+      }
+      size += more;
+    }
+    if (begin < order.size()) {
+      batches.push_back(order.subspan(begin));
+    }
+    return batches;
+  }
+
+  data::Batch batch_of(Items items) const {
+    data::Batch batch;
+    for (const auto item : items) {
+      batch.add(static_cast<int64_t>(item), examples_[item]);
+    }
+    return batch;
+  }
+
+ private:
+  std::span<const data::Example> examples_;
+  std::vector<std::size_t> order_;  // the longest first
+  int64_t tokens_ = 0;
+};
+
+}  // namespace
+
+void run_batches(std::span<const data::Example> examples,
+                 const at::Device& device,
+                 std::optional<int64_t> batch_tokens,
+                 const std::function<void(const data::Batch&)>& run) {
+  const Batches batches(examples);
+  int64_t threads = device.is_cpu() ? kernels::parallel_threads() : 1;
+  int64_t most = batch_tokens.value_or(device.is_cpu() ? kThreadTokens : kSharedTokens);
+  if (threads > 1) {
+    most =
+        std::min(most, std::max(kFewestTokens, batches.tokens() / (threads * kBatchesPerThread)));
+  }
+  auto divided = batches.divided(most);
+  if (std::ssize(divided) < threads) {
+    threads = 1;
+    divided = batches.divided(batch_tokens.value_or(kSharedTokens));
+  }
+  std::atomic<std::size_t> next{0};
+  const auto run_some = [&] {
+    const at::NoGradGuard guard;  // of this thread
+    for (auto i = next++; i < divided.size(); i = next++) {
+      try {
+        run(batches.batch_of(divided[i]));
+      } catch (...) {
+        next = divided.size();
+        throw;
+      }
+    }
+  };
+  if (threads == 1) {
+    return run_some();
+  }
+  kernels::parallel_for(0, threads, 1, [&](int64_t /*begin*/, int64_t /*end*/) { run_some(); });
+}
+
+}  // namespace weft::batching
