@@ -33,19 +33,24 @@ TEST(GrowingTable, IsComputedOnlyIfMoreRowsAreNeeded) {
 }
 
 TEST(GrowingTable, GrowsWhileOthersUseIt) {
-  GrowingTable table;
   std::atomic<int> wrong = 0;
-  parallel_for(
-      2000, 1,
-      [&](int64_t begin, int64_t end) {
-        for (int64_t count = begin; count < end; ++count) {
-          const auto found =
-              table.at_least(count, at::kCPU, [](int64_t rows) { return at::arange(rows); });
-          const auto last = found.size(0) - 1;
-          wrong += last >= count - 1 && found[last].item<int64_t>() == last ? 0 : 1;
-        }
-      },
-      4);
+  for (int round = 0; round < 100; ++round) {
+    GrowingTable table;
+    const auto use = [&](int64_t count) {
+      const auto found =
+          table.at_least(count, at::kCPU, [](int64_t rows) { return at::arange(rows); });
+      const auto last = found.size(0) - 1;
+      wrong += last >= count - 1 && found[last].item<int64_t>() == last ? 0 : 1;
+    };
+    parallel_for(
+        64, 1,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            use(200 * i);
+          }
+        },
+        4);
+  }
   EXPECT_EQ(wrong, 0);
 }
 
