@@ -72,9 +72,17 @@ at::Tensor LinearImpl::forward_slice(const at::Tensor& x, int64_t first, int64_t
 
 at::Tensor LinearImpl::forward_activated(const at::Tensor& x,
                                          kernels::Activation activation,
-                                         bool is_gated) {
-  check_fused_path();
-  return kernels::activation_linear(x, activation, is_gated, weight_, bias());
+                                         bool is_gated,
+                                         const ForwardContext& context) {
+  if (has_fused_path()) {
+    return kernels::activation_linear(x, activation, is_gated, weight_, bias());
+  }
+  if (quantized_ && !is_gated) {
+    return kernels::quantized_linear(x, *quantized_, activation);
+  }
+  return forward(
+      is_gated ? kernels::activate_gated(x, activation) : kernels::activate(x, activation),
+      context);
 }
 
 void LinearImpl::check_fused_path() const {

@@ -48,10 +48,14 @@ class LinearImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context);
   /// Computes only outputs [first, first + count) of forward(): (N, inputs) -> (N, count).
   at::Tensor forward_slice(const at::Tensor& x, int64_t first, int64_t count);
-  /// forward() of the activated x, optionally gated; see kernels::activation_linear.
-  at::Tensor forward_activated(const at::Tensor& x, kernels::Activation activation, bool is_gated);
+  /// forward() of the activated x, optionally gated, in one operation where there is one
+  /// (kernels::activation_linear).
+  at::Tensor forward_activated(const at::Tensor& x,
+                               kernels::Activation activation,
+                               bool is_gated,
+                               const ForwardContext& context);
   /// Whether it has no adapters and its weight is neither packed nor int8: only then it supports
-  /// forward_slice() and forward_activated().
+  /// forward_slice().
   bool has_fused_path() const { return adapters_.empty() && !quantized_ && !packed_; }
   const at::Tensor& weight() const { return weight_; }
   /// The weight of a pass: in training with its dropout, if it has any.

@@ -90,13 +90,18 @@ inline void dispatch_activation(Activation activation, Body body) {
   }
 }
 
+template <class Function, class T>
+inline void activate_row(Function /*function*/, const T* x, T* y, int64_t columns) {
+  for_each_vector(columns, [&](int64_t i, int count) {
+    store_up_to(y + i, Function::at(load_up_to(x + i, count)).value, count);
+  });
+}
+
 // Flattened: out-of-line functions would pass vectors through memory, behind pending stores.
 template <class T>
 [[gnu::flatten]] void activation_forward(Activation activation, ActivationRows<T> work) {
   dispatch_activation<T>(activation, [&](auto function) {
-    for_each_vector(work.rows * work.columns, [&](int64_t i, int count) {
-      store_up_to(work.y + i, decltype(function)::at(load_up_to(work.x + i, count)).value, count);
-    });
+    activate_row(function, work.x, work.y, work.rows * work.columns);
   });
 }
 

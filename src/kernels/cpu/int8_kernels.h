@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/activation_kernels.h"
 #include "kernels/cpu/product_types.h"
 #include "kernels/cpu/rows.h"
 
@@ -26,25 +27,38 @@ inline float row_scale(const T* x, int64_t columns) {
 }
 
 template <class T>
-void quantize_rows(const QuantizeRows<T>& work) {
+inline void quantize_row(const QuantizeRows<T>& work, int64_t row, const T* x) {
   // Adding 1.5 * 2^23 to a float of up to 22 bits rounds that to the nearest integer (ties to
   // even), which is then in the low bits.
   constexpr float kRounder = 12582912.0F + kInt8Offset;
-  for (int64_t row = 0; row < work.rows; ++row) {
-    const T* x = work.x + row * work.columns;
-    uint32_t* const words = work.out + row * work.groups;
-    words[work.groups - 1] = 0;
-    auto* const out = reinterpret_cast<unsigned char*>(words);
-    const float scale = row_scale(x, work.columns);
-    const Vec factor = set(scale > 0.0F ? 1.0F / scale : 0.0F);
-    for_each_vector(work.columns, [&](int64_t i, int count) {
-      Int8Value values[kLanes];
-      store_int8(values, fma(load_up_to(x + i, count), factor, set(kRounder)));
-      const std::size_t bytes = count == kLanes ? sizeof(values) : count * sizeof(Int8Value);
-      __builtin_memcpy(out + i * sizeof(Int8Value), values, bytes);
-    });
-    work.scales[row] = scale;
+  uint32_t* const words = work.out + row * work.groups;
+  words[work.groups - 1] = 0;
+  auto* const out = reinterpret_cast<unsigned char*>(words);
+  const float scale = row_scale(x, work.columns);
+  const Vec factor = set(scale > 0.0F ? 1.0F / scale : 0.0F);
+  for_each_vector(work.columns, [&](int64_t i, int count) {
+    Int8Value values[kLanes];
+    store_int8(values, fma(load_up_to(x + i, count), factor, set(kRounder)));
+    const std::size_t bytes = count == kLanes ? sizeof(values) : count * sizeof(Int8Value);
+    __builtin_memcpy(out + i * sizeof(Int8Value), values, bytes);
+  });
+  work.scales[row] = scale;
+}
+
+template <class T>
+[[gnu::flatten]] void quantize_rows(const QuantizeRows<T>& work) {
+  if (!work.activation) {
+    for (int64_t row = 0; row < work.rows; ++row) {
+      quantize_row(work, row, work.x + row * work.columns);
+    }
+    return;
   }
+  dispatch_activation<T>(*work.activation, [&](auto function) {
+    for (int64_t row = 0; row < work.rows; ++row) {
+      activate_row(function, work.x + row * work.columns, work.activated, work.columns);
+      quantize_row<T>(work, row, work.activated);
+    }
+  });
 }
 
 /// Dequantizes the sums of a tile: sum * scale of the row * scale of the column + bias.

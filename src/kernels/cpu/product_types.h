@@ -112,8 +112,10 @@ struct FewRows {
 template <class T>
 struct QuantizeRows {
   const T* x;
-  uint32_t* out;  // (rows, groups)
-  float* scales;  // (rows)
+  std::optional<Activation> activation;  // applied first
+  T* activated;                          // memory for a row of its values
+  uint32_t* out;                         // (rows, groups)
+  float* scales;                         // (rows)
   int64_t rows;
   int64_t columns;
   int64_t groups;

@@ -7,6 +7,7 @@
 
 #include "kernels/flop_counter.h"
 #include "kernels/fused.h"
+#include "kernels/workspace.h"
 
 namespace weft::kernels {
 namespace {
@@ -55,12 +56,17 @@ struct QuantizedRows {
 };
 
 template <class T>
-QuantizedRows quantized_rows(const at::Tensor& x, int64_t groups) {
+QuantizedRows quantized_rows(const at::Tensor& x,
+                             std::optional<Activation> activation,
+                             int64_t groups) {
   QuantizedRows result{.words = at::empty({x.size(0), groups}, at::kInt),
                        .scales = at::empty({x.size(0)}, at::kFloat)};
   const int64_t depth = x.size(1);
   for_each_block(x.size(0), row_grain(depth), [&](int64_t /*block*/, int64_t begin, int64_t end) {
+    static thread_local Workspace<T> activated;
     operations<T>().quantize_rows({.x = elements<T>(x) + begin * depth,
+                                   .activation = activation,
+                                   .activated = activation ? activated.take(depth) : nullptr,
                                    .out = elements<uint32_t>(result.words) + begin * groups,
                                    .scales = elements<float>(result.scales) + begin,
                                    .rows = end - begin,
@@ -98,8 +104,11 @@ void multiply_panels(const QuantizedRows& x,
 /// Split by rows, and by panels if there are few rows. The sums are exact, so this affects only the
 /// speed.
 template <class T>
-void multiply_quantized(const at::Tensor& x, const QuantizedWeight& weight, const at::Tensor& out) {
-  const auto rows = quantized_rows<T>(x, weight.panels.size(1));
+void multiply_quantized(const at::Tensor& x,
+                        std::optional<Activation> activation,
+                        const QuantizedWeight& weight,
+                        const at::Tensor& out) {
+  const auto rows = quantized_rows<T>(x, activation, weight.panels.size(1));
   const int64_t blocks = divide_up(x.size(0), kRowsAtOnce);
   const int64_t panels = weight.panels.size(0);
   const int64_t work = std::min(x.size(0), kRowsAtOnce) * weight.depth * cpu::kInt8Panel;
@@ -156,7 +165,9 @@ QuantizedWeight select_outputs(const QuantizedWeight& weight, const at::Tensor& 
       });
 }
 
-at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) {
+at::Tensor quantized_linear(const at::Tensor& x,
+                            const QuantizedWeight& weight,
+                            std::optional<Activation> activation) {
   TORCH_CHECK(has_vector_kernel(x) && x.dim() == 2 && x.size(1) == weight.depth,
               "quantized_linear expects x (N, ", weight.depth, ") in fp32 or bf16 on the CPU, got ",
               x.sizes(), " ", x.scalar_type(), " on ", x.device());
@@ -168,7 +179,7 @@ at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight) 
   if (out.numel() > 0) {
     dispatch_element_type(x, [&](auto element) {
       using T = decltype(element);
-      multiply_quantized<T>(rows, weight, out);
+      multiply_quantized<T>(rows, activation, weight, out);
     });
   }
   return out;

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
+
+#include "kernels/activation.h"
 
 namespace weft::kernels {
 
@@ -26,9 +29,12 @@ at::Tensor quantized_values(const QuantizedWeight& weight);
 /// Some outputs of a weight. outputs (M), int64.
 QuantizedWeight select_outputs(const QuantizedWeight& weight, const at::Tensor& outputs);
 
-/// x W^T + b. The rows of x are also quantized to int8, each with its own scale, and products are
-/// accumulated exactly in integers, so a row of the result does not depend on the other rows. x (N,
-/// D) fp32 or bf16 on the CPU, without gradient -> (N, F).
-at::Tensor quantized_linear(const at::Tensor& x, const QuantizedWeight& weight);
+/// x W^T + b, or activation(x) W^T + b. The rows of x, or of its activation, are also quantized to
+/// int8, each with its own scale, and products are accumulated exactly in integers, so a row of the
+/// result does not depend on the other rows. x (N, D) fp32 or bf16 on the CPU, without gradient ->
+/// (N, F).
+at::Tensor quantized_linear(const at::Tensor& x,
+                            const QuantizedWeight& weight,
+                            std::optional<Activation> activation = {});
 
 }  // namespace weft::kernels

@@ -48,8 +48,9 @@ class StandardFeedForward : public FeedForward {
   at::Tensor all_at_once(const at::Tensor& x, const ForwardContext& context) {
     const auto inner = up_->forward(x, context);  // (N, F), gated (N, 2F)
     const double rate = context.rate(options_.dropout);
-    if (rate == 0 && down_->has_fused_path()) {
-      return down_->forward_activated(inner, options_.activation, options_.is_gated);  // (N, D)
+    if (rate == 0) {
+      return down_->forward_activated(inner, options_.activation, options_.is_gated,
+                                      context);  // (N, D)
     }
     const auto hidden = options_.is_gated
                             ? kernels::activate_gated(inner, options_.activation)

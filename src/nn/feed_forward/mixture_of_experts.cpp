@@ -152,12 +152,12 @@ class MixtureOfExperts : public FeedForward {
                         const at::Tensor& kept,
                         const ForwardContext& context) const {
     const auto inner = expert.up->forward(x, context);
-    if (!kept.defined() && expert.down->has_fused_path()) {
-      return expert.down->forward_activated(inner, options_.activation, options_.is_gated);
+    if (!kept.defined()) {
+      return expert.down->forward_activated(inner, options_.activation, options_.is_gated, context);
     }
     const auto hidden = options_.is_gated ? kernels::activate_gated(inner, options_.activation)
                                           : kernels::activate(inner, options_.activation);
-    return expert.down->forward(kept.defined() ? hidden * kept : hidden, context);
+    return expert.down->forward(hidden * kept, context);
   }
 
   /// Dropout of the activations, (M, F): of a choice, wherever it is in the order. Undefined: none.

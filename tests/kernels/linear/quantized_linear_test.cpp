@@ -41,6 +41,23 @@ TEST_P(QuantizedLinear, EqualsItsDefinition) {
   }
 }
 
+TEST_P(QuantizedLinear, AnActivationComesFirst) {
+  at::manual_seed(2);
+  for (const int64_t width : {3, 64, 100}) {
+    const auto weight = quantized(at::randn({37, width}), at::randn({37}));
+    for (const int64_t rows : {1, 300}) {
+      const auto x = at::randn({rows, width}).to(type());
+      for (const auto activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu,
+                                    Activation::kSilu, Activation::kTanh}) {
+        const auto found = quantized_linear(x, weight, activation);
+        EXPECT_TRUE(at::equal(found, quantized_linear(activate(x, activation), weight)))
+            << rows << " x " << width << ", activation " << static_cast<int>(activation);
+        EXPECT_FALSE(at::equal(found, quantized_linear(x, weight)));
+      }
+    }
+  }
+}
+
 /// Integers from -127 to 127 with scale 1.
 at::Tensor integers(int64_t rows, int64_t columns) {
   const auto result = at::randint(-127, 128, {rows, columns}, at::kFloat);
