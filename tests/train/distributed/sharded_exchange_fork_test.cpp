@@ -200,8 +200,13 @@ class ShardedExchange : public ::testing::TestWithParam<std::tuple<Ranks, Shardi
   /// On one machine all ranks are a group, without a division.
   static Texts run(const std::function<std::string(ProcessGroup&)>& work) {
     const auto [machines, ranks_per_machine] = std::get<0>(GetParam());
-    return machines == 1 ? test::run_in_group(ranks_per_machine, work)
-                         : test::run_on_machines(machines, ranks_per_machine, work);
+    const auto together = [&](ProcessGroup& group) {
+      auto result = work(group);
+      group.barrier("the result");  // a rank that ends early closes connections that others make
+      return result;
+    };
+    return machines == 1 ? test::run_in_group(ranks_per_machine, together)
+                         : test::run_on_machines(machines, ranks_per_machine, together);
   }
 };
 
