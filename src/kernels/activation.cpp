@@ -156,13 +156,17 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
                              : reference::activate(x, activation);
 }
 
+at::Tensor activate(const at::Tensor& x, Activation activation, bool is_gated) {
+  return is_gated ? activate_gated(x, activation) : activate(x, activation);
+}
+
 at::Tensor activation_linear(const at::Tensor& x,
                              Activation activation,
                              bool is_gated,
                              const at::Tensor& weight,
                              const at::Tensor& bias) {
   if (!has_fused_kernel(x)) {
-    return linear(is_gated ? activate_gated(x, activation) : activate(x, activation), weight, bias);
+    return linear(activate(x, activation, is_gated), weight, bias);
   }
   const ScopedOperationTimer timer(Operation::kMatmul);
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == (is_gated ? 2 : 1) * weight.size(1),

@@ -13,7 +13,10 @@ at::Tensor activate(const at::Tensor& x, Activation activation);
 /// Saves x only.
 at::Tensor activate_gated(const at::Tensor& x, Activation activation);
 
-/// linear(activate(x), weight, bias), or with activate_gated(x) if gated; bit-identical to that.
+/// activate_gated(x) if gated, else activate(x).
+at::Tensor activate(const at::Tensor& x, Activation activation, bool is_gated);
+
+/// linear(activate(x, activation, is_gated), weight, bias); bit-identical to that.
 /// The activated tensor is not saved: on the CPU, the backward pass recomputes it together with its
 /// gradient. x (N, F), or (N, 2F) if gated, weight (D, F), bias (D) or undefined -> (N, D).
 at::Tensor activation_linear(const at::Tensor& x,

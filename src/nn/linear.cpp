@@ -66,7 +66,8 @@ void LinearImpl::set_weight_dropout(double rate, uint32_t site) {
 }
 
 at::Tensor LinearImpl::forward_slice(const at::Tensor& x, int64_t first, int64_t count) {
-  check_fused_path();
+  TORCH_CHECK(has_fused_path(),
+              "a linear layer that is packed, int8 or has adapters computes all columns or none");
   return kernels::linear_slice(x, weight_, bias(), first, count);
 }
 
@@ -80,14 +81,7 @@ at::Tensor LinearImpl::forward_activated(const at::Tensor& x,
   if (quantized_ && !is_gated) {
     return kernels::quantized_linear(x, *quantized_, activation);
   }
-  return forward(
-      is_gated ? kernels::activate_gated(x, activation) : kernels::activate(x, activation),
-      context);
-}
-
-void LinearImpl::check_fused_path() const {
-  TORCH_CHECK(has_fused_path(),
-              "a linear layer that is packed, int8 or has adapters computes all columns or none");
+  return forward(kernels::activate(x, activation, is_gated), context);
 }
 
 void LinearImpl::release_weight() {

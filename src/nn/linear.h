@@ -82,7 +82,6 @@ class LinearImpl : public torch::nn::Module {
  private:
   at::Tensor product(const at::Tensor& x) const;
   void release_weight();
-  void check_fused_path() const;
 
   struct Adapter {
     AdapterOptions options;

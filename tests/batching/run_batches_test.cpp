@@ -87,6 +87,7 @@ TEST_P(RunBatches, BeginsNoBatchAfterAnException) {
 
 TEST_P(RunBatches, WithEnoughBatchesEveryThreadHasItsOwn) {
   std::atomic<int> together = 0;
+  std::atomic<int> alone = 0;
   std::atomic<int64_t> threads_of_a_batch = 0;
   run_batches(examples_of(std::vector<int64_t>(64, 100)), at::kCPU, {}, [&](const data::Batch&) {
     ++together;
@@ -94,8 +95,10 @@ TEST_P(RunBatches, WithEnoughBatchesEveryThreadHasItsOwn) {
     while (together < GetParam() && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
     }
+    alone += together < GetParam() ? 1 : 0;
     threads_of_a_batch = kernels::parallel_threads();
   });
+  EXPECT_EQ(alone, 0);
   EXPECT_GE(together, 8);  // of at most 512 + 100 tokens
   EXPECT_EQ(threads_of_a_batch, 1);
 }

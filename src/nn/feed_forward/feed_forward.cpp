@@ -52,9 +52,7 @@ class StandardFeedForward : public FeedForward {
       return down_->forward_activated(inner, options_.activation, options_.is_gated,
                                       context);  // (N, D)
     }
-    const auto hidden = options_.is_gated
-                            ? kernels::activate_gated(inner, options_.activation)
-                            : kernels::activate(inner, options_.activation);  // (N, F)
+    const auto hidden = kernels::activate(inner, options_.activation, options_.is_gated);  // (N, F)
     const auto rng_key = context.rng_key(site_id(options_.layer, BlockDropoutSite::kFeedForward));
     return down_->forward(kernels::dropout(hidden, rate, rng_key), context);
   }

@@ -155,8 +155,7 @@ class MixtureOfExperts : public FeedForward {
     if (!kept.defined()) {
       return expert.down->forward_activated(inner, options_.activation, options_.is_gated, context);
     }
-    const auto hidden = options_.is_gated ? kernels::activate_gated(inner, options_.activation)
-                                          : kernels::activate(inner, options_.activation);
+    const auto hidden = kernels::activate(inner, options_.activation, options_.is_gated);
     return expert.down->forward(hidden * kept, context);
   }
 
