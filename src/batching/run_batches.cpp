@@ -26,11 +26,12 @@ class Batches {
     for (std::size_t i = 0; i < examples.size(); ++i) {
       if (examples[i].tokens() > 0) {
         order_.push_back(i);
-        tokens_ += examples[i].tokens();
+        tokens_ += examples[i].total_tokens();
       }
     }
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](auto a, auto b) { return examples[a].tokens() > examples[b].tokens(); });
+    std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) {
+      return examples[a].total_tokens() > examples[b].total_tokens();
+    });
   }
 
   int64_t tokens() const { return tokens_; }
@@ -42,7 +43,7 @@ class Batches {
     std::size_t begin = 0;
     int64_t size = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const int64_t more = examples_[order[i]].tokens();
+      const int64_t more = examples_[order[i]].total_tokens();
       if (i > begin && size + more > most) {
         batches.push_back(order.subspan(begin, i - begin));
         begin = i;
@@ -54,6 +55,14 @@ class Batches {
       batches.push_back(order.subspan(begin));
     }
     return batches;
+  }
+
+  int64_t tokens_of(Items items) const {
+    int64_t tokens = 0;
+    for (const auto item : items) {
+      tokens += examples_[item].total_tokens();
+    }
+    return tokens;
   }
 
   data::Batch batch_of(Items items) const {
@@ -72,12 +81,40 @@ class Batches {
 
 }  // namespace
 
+void run_concurrently(std::span<const int64_t> tokens,
+                      const at::Device& device,
+                      const std::function<void(std::size_t)>& run) {
+  const at::NoGradGuard guard;
+  const int64_t threads = device.is_cpu() ? kernels::parallel_threads() : 1;
+  std::vector<std::size_t> short_batches;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (threads == 1 || std::ssize(tokens) < threads || tokens[i] > kSharedTokens) {
+      run(i);
+    } else {
+      short_batches.push_back(i);
+    }
+  }
+  std::atomic<std::size_t> next{0};
+  const auto run_some = [&](int64_t /*begin*/, int64_t /*end*/) {
+    const at::NoGradGuard guard_of_thread;
+    for (auto i = next++; i < short_batches.size(); i = next++) {
+      try {
+        run(short_batches[i]);
+      } catch (...) {
+        next = short_batches.size();
+        throw;
+      }
+    }
+  };
+  kernels::parallel_for(0, std::min(threads, std::ssize(short_batches)), 1, run_some);
+}
+
 void run_batches(std::span<const data::Example> examples,
                  const at::Device& device,
                  std::optional<int64_t> batch_tokens,
                  const std::function<void(const data::Batch&)>& run) {
   const Batches batches(examples);
-  int64_t threads = device.is_cpu() ? kernels::parallel_threads() : 1;
+  const int64_t threads = device.is_cpu() ? kernels::parallel_threads() : 1;
   int64_t most = batch_tokens.value_or(device.is_cpu() ? kThreadTokens : kSharedTokens);
   if (threads > 1) {
     most =
@@ -85,25 +122,14 @@ void run_batches(std::span<const data::Example> examples,
   }
   auto divided = batches.divided(most);
   if (std::ssize(divided) < threads) {
-    threads = 1;
     divided = batches.divided(batch_tokens.value_or(kSharedTokens));
   }
-  std::atomic<std::size_t> next{0};
-  const auto run_some = [&] {
-    const at::NoGradGuard guard;  // of this thread
-    for (auto i = next++; i < divided.size(); i = next++) {
-      try {
-        run(batches.batch_of(divided[i]));
-      } catch (...) {
-        next = divided.size();
-        throw;
-      }
-    }
-  };
-  if (threads == 1) {
-    return run_some();
+  std::vector<int64_t> tokens;
+  tokens.reserve(divided.size());
+  for (const auto& items : divided) {
+    tokens.push_back(batches.tokens_of(items));
   }
-  kernels::parallel_for(0, threads, 1, [&](int64_t /*begin*/, int64_t /*end*/) { run_some(); });
+  run_concurrently(tokens, device, [&](std::size_t i) { run(batches.batch_of(divided[i])); });
 }
 
 }  // namespace weft::batching

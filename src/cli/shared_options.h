@@ -24,6 +24,12 @@ std::vector<int64_t> read_layers(const Arguments& arguments,
 /// `--threads N`, nullopt if not given.
 std::optional<int64_t> read_threads(const Arguments& arguments);
 
+/// Declares `--batch-tokens N` in the current group.
+void declare_batch_tokens(Arguments& arguments);
+
+/// Nullopt if not given: as many as batching::run_batches chooses.
+std::optional<int64_t> read_batch_tokens(const Arguments& arguments);
+
 /// Declares `--early-exit`, for models::replace_exit_rule.
 void declare_early_exit(Arguments& arguments);
 

@@ -26,6 +26,8 @@ struct Example {
 
   /// Number of ids, or of patches of an image.
   int64_t tokens() const;
+  /// The same with the encoder input.
+  int64_t total_tokens() const { return tokens() + std::ssize(source_ids); }
 };
 
 /// Concatenated examples, without padding.

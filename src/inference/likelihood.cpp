@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
-
-#include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
 
 #include "base/codepoints.h"
 #include "base/error.h"
 #include "base/string_util.h"
 #include "base/utf8.h"
+#include "batching/device_batch.h"
+#include "batching/hidden_states.h"
+#include "batching/run_batches.h"
 #include "data/datasets/sequence_template.h"
-#include "kernels/to_device.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
 #include "models/decoding/model_decoder.h"
 #include "models/model.h"
-#include "nn/forward_context.h"
 
 namespace weft::inference {
 
@@ -26,7 +25,7 @@ using models::Tokens;
 namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
-constexpr int64_t kPendingBatches = 64;  // of a text: its windows may be many times its size
+constexpr int64_t kPendingTokens = 1 << 18;  // of texts: windows may be many times their size
 
 /// Moves white space at the end of the context to the continuation.
 Continuation move_trailing_space(const Continuation& item) {
@@ -38,10 +37,6 @@ Continuation move_trailing_space(const Continuation& item) {
   return {
       .context = utf8::encode(std::u32string_view(context).substr(0, end)),
       .continuation = utf8::encode(std::u32string_view(context).substr(end)) + item.continuation};
-}
-
-kernels::Layout layout_of(const std::vector<int64_t>& offsets, const at::Device& device) {
-  return kernels::Layout::from_offsets(offsets, device);
 }
 
 }  // namespace
@@ -95,7 +90,8 @@ void LikelihoodScorer::add_continuation(std::size_t item,
                                         Pending& pending) const {
   const auto [before, after] = move_trailing_space(raw);
   auto& result = pending.results[item];
-  Window window{.item = item, .source = {}, .inputs = {}, .targets = {}};
+  data::Example window;
+  Tokens targets;
   const auto& decoder = model_.options().decoder;
   Tokens context;
   if (reads_source_) {
@@ -104,80 +100,86 @@ void LikelihoodScorer::add_continuation(std::size_t item,
     const auto ids = tokenizer_.ids(before);
     context.insert(context.end(), ids.begin(), ids.end());
     context.insert(context.end(), frame.after().begin(), frame.after().end());
-    window.targets = tokenizer_.target().ids(after);
+    targets = tokenizer_.target().ids(after);
   } else if (const auto end = model_.options().prefix_end_id; end >= 0 && !before.empty()) {
     context = tokenizer_.ids(before);
     context.push_back(end);
     // Tokenised separately, as in training.
-    window.targets = tokenizer_.target().ids(trim(after));
+    targets = tokenizer_.target().ids(trim(after));
   } else {
     context = tokenizer_.ids(before);
     const auto whole = tokenizer_.ids(before + after);
     const auto begin = std::min(context.size(), whole.size());
-    window.targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
+    targets.assign(whole.begin() + static_cast<std::ptrdiff_t>(begin), whole.end());
     if (context.empty()) {
       context = {begin_token()};
     }
   }
   const auto limit = static_cast<std::size_t>(length_);
-  if (window.targets.size() > limit) {
+  if (targets.size() > limit) {
     result.was_truncated = true;
     if (!reads_source_ && !model_.options().is_prefix_lm && model_.options().prefix_end_id < 0) {
-      return add_windows(item, context.back(), window.targets, pending);
+      return add_windows(item, context.back(), targets, pending);
     }
-    window.targets.erase(window.targets.begin(), window.targets.end() - length_);
+    targets.erase(targets.begin(), targets.end() - length_);
   }
   if (reads_source_) {
     if (context.size() > limit) {
       context.erase(context.begin(), context.end() - length_);
       result.was_truncated = true;
     }
-    window.source = std::move(context);
-    window.inputs = {decoder.decoder_start_id};
+    window.source_ids = std::move(context);
+    window.ids = {decoder.decoder_start_id};
   } else {
-    const auto most = limit + 1 - window.targets.size();
+    const auto most = limit + 1 - targets.size();
     if (context.size() > most) {
       context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
       result.was_truncated = true;
     }
-    window.inputs = std::move(context);
-    window.prefix = model_.options().is_prefix_lm ? static_cast<int64_t>(window.inputs.size()) : 0;
+    window.ids = std::move(context);
+    window.prefix_length =
+        model_.options().is_prefix_lm ? static_cast<int64_t>(window.ids.size()) : 0;
   }
-  if (!window.targets.empty()) {
-    window.inputs.insert(window.inputs.end(), window.targets.begin(), window.targets.end() - 1);
-  }
-  add(std::move(window), pending);
+  add(item, std::move(window), targets, pending);
 }
 
 void LikelihoodScorer::add_windows(std::size_t item,
                                    int64_t before,
                                    const Tokens& tokens,
                                    Pending& pending) const {
-  const auto limit =
-      static_cast<std::size_t>(std::min<int64_t>(window_, static_cast<int64_t>(tokens.size())));
-  Window first{.item = item, .source = {}, .inputs = {before}, .targets = {}};
-  first.targets.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(limit));
-  first.inputs.insert(first.inputs.end(), first.targets.begin(), first.targets.end() - 1);
-  add(std::move(first), pending);
-  for (auto done = limit; done < tokens.size();) {
-    const auto end = std::min(done + static_cast<std::size_t>(stride_), tokens.size());
-    Window next{.item = item, .source = {}, .inputs = {}, .targets = {}};
-    const auto at = [&](std::size_t index) {
-      return tokens.begin() + static_cast<std::ptrdiff_t>(index);
-    };
-    next.targets.assign(at(done), at(end));
-    next.inputs.assign(at(end - static_cast<std::size_t>(window_) - 1), at(end - 1));
-    add(std::move(next), pending);
+  const std::span<const int64_t> all(tokens);
+  const auto window = static_cast<std::size_t>(window_);
+  const auto stride = static_cast<std::size_t>(stride_);
+  data::Example first;
+  first.ids = {before};
+  auto done = std::min(window, all.size());
+  add(item, std::move(first), all.first(done), pending);
+  while (done < all.size()) {
+    const auto end = std::min(done + stride, all.size());
+    const auto context = all.subspan(end - window - 1, done - (end - window - 1));
+    data::Example next;
+    next.ids.assign(context.begin(), context.end());
+    add(item, std::move(next), all.subspan(done, end - done), pending);
     done = end;
   }
 }
 
-void LikelihoodScorer::add(Window window, Pending& pending) const {
-  if (window.targets.empty()) {
+void LikelihoodScorer::add(std::size_t item,
+                           data::Example window,
+                           std::span<const int64_t> targets,
+                           Pending& pending) const {
+  if (targets.empty()) {
     return;
   }
-  pending.tokens += window.token_count();
+  for (const auto target : targets) {
+    window.target_positions.push_back(window.tokens() - 1);
+    window.targets.push_back(target);
+    window.ids.push_back(target);
+  }
+  window.ids.pop_back();
+  pending.tokens += window.total_tokens();
   pending.windows.push_back(std::move(window));
+  pending.items.push_back(item);
   if (pending.tokens >= pending.most_tokens) {
     compute(pending);
   }
@@ -201,9 +203,7 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
   }
   std::vector<Likelihood> results(texts.size());
   std::vector<Tokens> tokens;
-  Pending pending{.results = results,
-                  .most_tokens = kPendingBatches * settings_.batch_tokens,
-                  .text_tokens = 0};
+  Pending pending{.results = results, .most_tokens = kPendingTokens, .text_tokens = 0};
   for (const auto& text : texts) {
     tokens.push_back(tokenizer_.ids(text));
     pending.text_tokens += static_cast<int64_t>(tokens.back().size());
@@ -218,88 +218,42 @@ std::vector<Likelihood> LikelihoodScorer::score_texts(const std::vector<std::str
 }
 
 void LikelihoodScorer::compute(Pending& pending) const {
-  const at::NoGradGuard guard;
   const auto windows = std::exchange(pending.windows, {});
+  const auto items = std::exchange(pending.items, {});
   pending.tokens = 0;
-  std::vector<const Window*> order;
-  for (const auto& window : windows) {
-    order.push_back(&window);
-  }
-  // Batches similar lengths: attention pads inside a batch.
-  std::stable_sort(order.begin(), order.end(), [](const Window* a, const Window* b) {
-    return a->token_count() < b->token_count();
-  });
-  std::vector<const Window*> batch;
-  int64_t token_count = 0;
-  for (const auto* window : order) {
-    if (!batch.empty() && token_count + window->token_count() > settings_.batch_tokens) {
-      compute_batch(batch, pending);
-      batch.clear();
-      token_count = 0;
+  std::vector<Likelihood> scores(windows.size());
+  std::mutex mutex;
+  const auto run = [&](const data::Batch& batch) {
+    if (settings_.on_step) {
+      settings_.on_step();
     }
-    batch.push_back(window);
-    token_count += window->token_count();
-  }
-  if (!batch.empty()) {
-    compute_batch(batch, pending);
-  }
-}
-
-void LikelihoodScorer::compute_batch(const std::vector<const Window*>& batch,
-                                     Pending& pending) const {
-  if (settings_.on_step) {
-    settings_.on_step();
-  }
-  Tokens source;
-  Tokens ids;
-  Tokens rows;
-  Tokens targets;
-  std::vector<int64_t> source_offsets{0};
-  std::vector<int64_t> offsets{0};
-  nn::ForwardContext context;
-  for (const auto* window : batch) {
-    source.insert(source.end(), window->source.begin(), window->source.end());
-    source_offsets.push_back(static_cast<int64_t>(source.size()));
-    ids.insert(ids.end(), window->inputs.begin(), window->inputs.end());
-    offsets.push_back(static_cast<int64_t>(ids.size()));
-    if (model_.options().is_prefix_lm) {
-      context.prefix_lengths.push_back(window->prefix);
+    const auto context = batching::context_of(batch, model_.device());
+    const auto metrics =
+        model_.lm_metrics(batching::target_states(model_, batch, context), batch.targets);
+    std::size_t at = 0;
+    for (const auto window : batch.items) {
+      const auto index = static_cast<std::size_t>(window);
+      auto& score = scores[index];
+      for (const auto target : windows[index].targets) {
+        score.log_probability -= metrics.losses[at];
+        score.is_greedy = score.is_greedy && metrics.predictions[at] == target;
+        ++score.tokens;
+        ++at;
+      }
     }
-    const auto count = static_cast<int64_t>(window->targets.size());
-    for (int64_t i = 0; i < count; ++i) {
-      rows.push_back(offsets.back() - count + i);
+    const std::lock_guard lock(mutex);
+    pending.scored += static_cast<int64_t>(at);
+    if (pending.text_tokens > 0 && settings_.on_progress) {
+      settings_.on_progress(static_cast<double>(pending.scored) /
+                            static_cast<double>(pending.text_tokens));
     }
-    targets.insert(targets.end(), window->targets.begin(), window->targets.end());
-  }
-  const auto device = model_.device();
-  nn::EncoderStates encoder_states;
-  context.layout = layout_of(offsets, device);
-  if (reads_source_) {
-    nn::ForwardContext encoder_context;
-    encoder_context.layout = layout_of(source_offsets, device);
-    encoder_states.states =
-        model_.encode({.ids = kernels::to_device(source, device), .patches = {}}, encoder_context);
-    encoder_states.layout = encoder_context.layout;
-    context.encoder_states = &encoder_states;
-  }
-  const models::TextInput input{.ids = kernels::to_device(ids, device), .types = {}};
-  const auto states = models::selected_token_states(
-      model_, input, context, nn::RowSelection::from_rows(rows, context, 0));  // (M, D)
-  const auto metrics = model_.lm_metrics(states, targets);
-  std::size_t at = 0;
-  for (const auto* window : batch) {
-    auto& result = pending.results[window->item];
-    for (const auto target : window->targets) {
-      result.log_probability -= metrics.losses[at];
-      result.is_greedy = result.is_greedy && metrics.predictions[at] == target;
-      ++result.tokens;
-      ++at;
-    }
-  }
-  pending.scored += static_cast<int64_t>(at);
-  if (pending.text_tokens > 0 && settings_.on_progress) {
-    settings_.on_progress(static_cast<double>(pending.scored) /
-                          static_cast<double>(pending.text_tokens));
+  };
+  batching::run_batches(windows, model_.device(), settings_.batch_tokens, run);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    auto& result = pending.results[items[i]];
+    result.log_probability += scores[i].log_probability;
+    result.is_greedy = result.is_greedy && scores[i].is_greedy;
+    result.tokens += scores[i].tokens;
   }
 }
 

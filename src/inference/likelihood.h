@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "data/batch.h"
 #include "data/tokenizer.h"
 #include "models/decoding/search_options.h"
 #include "models/model.h"
@@ -25,10 +29,11 @@ struct Likelihood {
 };
 
 struct LikelihoodSettings {
-  int64_t batch_tokens = 4096;         // maximum per batch
-  int64_t max_length = 0;              // tokens per window; 0: the length in the model's config
-  int64_t stride = 0;                  // tokens scored per window of a text; 0: max_length
-  std::function<void()> on_step = {};  // called once per batch; may throw to abort
+  std::optional<int64_t> batch_tokens = std::nullopt;  // of a batch, as in batching::run_batches
+  int64_t max_length = 0;  // tokens per window; 0: the length in the model's config
+  int64_t stride = 0;      // tokens scored per window of a text; 0: max_length
+  /// Called once per batch, by several threads; may throw to abort.
+  std::function<void()> on_step = {};
   std::function<void(double fraction)> on_progress = {};  // with the scored part of whole texts
 };
 
@@ -55,24 +60,15 @@ class LikelihoodScorer {
   std::vector<Likelihood> score_texts(const std::vector<std::string>& texts) const;
 
  private:
-  /// One sequence for the model: the tokens that it reads, and the targets to score.
-  struct Window {
-    std::size_t item = 0;
-    models::Tokens source;   // encoder input
-    models::Tokens inputs;   // decoder input
-    models::Tokens targets;  // targets of the last input positions
-    int64_t prefix = 0;      // length in the inputs, see nn::ForwardContext
-    int64_t token_count() const { return static_cast<int64_t>(source.size() + inputs.size()); }
-  };
-
-  /// Windows to compute, and where their results go.
+  /// Sequences to compute, whose targets are scored, and where their results go.
   struct Pending {
     std::vector<Likelihood>& results;
     int64_t most_tokens;  // are computed as soon as there are so many
     int64_t text_tokens;  // of all whole texts; 0: none
     int64_t scored = 0;   // targets so far
-    int64_t tokens = 0;   // of the windows
-    std::vector<Window> windows = {};
+    int64_t tokens = 0;   // of the sequences
+    std::vector<data::Example> windows = {};
+    std::vector<std::size_t> items = {};  // of the results: one for each window
   };
 
   int64_t begin_token() const;
@@ -82,9 +78,12 @@ class LikelihoodScorer {
                    int64_t before,
                    const models::Tokens& tokens,
                    Pending& pending) const;
-  void add(Window window, Pending& pending) const;
+  /// `window`: without targets; these follow its ids, and all but the last are read as well.
+  void add(std::size_t item,
+           data::Example window,
+           std::span<const int64_t> targets,
+           Pending& pending) const;
   void compute(Pending& pending) const;
-  void compute_batch(const std::vector<const Window*>& batch, Pending& pending) const;
 
   models::Model& model_;
   const data::Tokenizer& tokenizer_;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -108,6 +109,40 @@ TEST_P(RunBatches, SharesASingleBatch) {
   run_batches(examples_of({3, 5}), at::kCPU, {},
               [&](const data::Batch&) { threads = kernels::parallel_threads(); });
   EXPECT_EQ(threads, GetParam());
+}
+
+TEST_P(RunBatches, LongBatchesComeFirstAndUseAllThreads) {
+  const std::vector<int64_t> tokens = {10, 5000, 20, 4096, 30, 4097, 40, 50};
+  std::mutex mutex;
+  std::vector<std::size_t> order;
+  std::map<std::size_t, int64_t> threads;
+  run_concurrently(tokens, at::kCPU, [&](std::size_t i) {
+    const std::lock_guard lock(mutex);
+    order.push_back(i);
+    threads[i] = kernels::parallel_threads();
+  });
+  ASSERT_EQ(order.size(), tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(threads.at(i), tokens[i] > 4096 ? GetParam() : 1) << i;
+  }
+  if (GetParam() > 1) {
+    EXPECT_EQ(order[0], 1U);
+    EXPECT_EQ(order[1], 5U);
+  }
+}
+
+TEST_P(RunBatches, TheSourceOfATranslationCounts) {
+  auto examples = examples_of(std::vector<int64_t>(20, 10));
+  for (auto& example : examples) {
+    example.source_ids.assign(50, 7);
+  }
+  std::mutex mutex;
+  std::vector<int64_t> sizes;
+  run_batches(examples, at::kCPU, 120, [&](const data::Batch& batch) {
+    const std::lock_guard lock(mutex);
+    sizes.push_back(batch.total_tokens());
+  });
+  EXPECT_EQ(sizes, std::vector<int64_t>(10, 120));
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, RunBatches, ::testing::Values(1, 2, 4));

@@ -118,13 +118,6 @@ at::Tensor vectors_of(const formats::Json& json) {
   return vectors;
 }
 
-std::optional<int64_t> read_batch_tokens(const Arguments& arguments) {
-  if (!arguments.has("batch-tokens")) {
-    return std::nullopt;
-  }
-  return arguments.integer("batch-tokens", 0, 1, int64_t{1} << 30);
-}
-
 void declare_embed(Arguments& arguments) {
   arguments.group("Input")
       .value("text", "TEXT", "A text, like TEXT after MODEL; may be repeated")
@@ -145,11 +138,8 @@ void declare_embed(Arguments& arguments) {
              "Pooling of a plain encoder: mean (default), cls, max, mean_sqrt_len_tokens, "
              "weightedmean or lasttoken")
       .flag("normalize", "Normalize every vector to length 1")
-      .group("Performance")
-      .value(
-          "batch-tokens", "N",
-          "Tokens per batch (default: 512 for each CPU thread, 4096 on a GPU); affects speed and "
-          "memory, not the results");
+      .group("Performance");
+  declare_batch_tokens(arguments);
   declare_inference(arguments);
 }
 

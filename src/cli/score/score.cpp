@@ -81,7 +81,7 @@ class Scorer {
     scorer_ = std::make_unique<inference::LikelihoodScorer>(
         *model_, *tokenizer_,
         inference::LikelihoodSettings{
-            .batch_tokens = arguments.integer("batch-tokens", 4096, 1, int64_t{1} << 24),
+            .batch_tokens = read_batch_tokens(arguments),
             .max_length = arguments.integer("max-length", 0, 1, int64_t{1} << 30),
             .stride = arguments.integer("stride", 0, 1, int64_t{1} << 30),
             .on_step = [] { throw_if_stopped("scoring"); },
@@ -302,8 +302,8 @@ void declare_score(Arguments& arguments) {
              "Tokens scored in each window, after max-length - N tokens of context (default: "
              "max-length, windows that do not overlap)");
   declare_text_scores(arguments);
-  arguments.group("Performance")
-      .value("batch-tokens", "N", "Tokens per batch (default: 4096); does not change the metrics");
+  arguments.group("Performance");
+  declare_batch_tokens(arguments);
   declare_inference(arguments);
 }
 

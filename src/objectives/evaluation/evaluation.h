@@ -27,6 +27,7 @@ struct ExampleResult {
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
+  /// Several threads may add batches at the same time.
   virtual void add(models::Model& model,
                    const data::Batch& batch,
                    const nn::ForwardContext& context) = 0;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,9 @@ class RecordEvaluation : public Evaluation {
     }
     return records;
   }
+  /// May be called by several threads at the same time, like set_labels.
   void add_records(std::vector<Record> records) {
+    const std::lock_guard lock(mutex_);
     for (auto& record : records) {
       records_.add(std::move(record));
     }
@@ -47,9 +50,13 @@ class RecordEvaluation : public Evaluation {
 
   /// Names of the classes or values; empty if there are none or nothing was added.
   const std::vector<std::string>& labels() const { return records_.labels(); }
-  void set_labels(std::vector<std::string> labels) { records_.set_labels(std::move(labels)); }
+  void set_labels(std::vector<std::string> labels) {
+    const std::lock_guard lock(mutex_);
+    records_.set_labels(std::move(labels));
+  }
 
  private:
+  std::mutex mutex_;
   metrics::ItemRecords<Record> records_;
 };
 

@@ -1,8 +1,12 @@
+#include <barrier>
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <ostream>
+#include <thread>
+#include <vector>
 
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -228,6 +232,25 @@ TEST_P(EvaluationMergeTest, MergedPartsAreTheWholeBitByBit) {
       own->merge(parts[i]);
     }
     EXPECT_EQ(results(*own), whole);
+  }
+}
+
+TEST_P(EvaluationMergeTest, BatchesAddedByThreadsAreTheWholeBitByBit) {
+  const auto whole = results(*of({0, 1, 2, 3, 4}));
+  const at::NoGradGuard guard;
+  for (int round = 0; round < 20; ++round) {
+    const auto evaluation = objective_->evaluation();
+    std::barrier all_begin(std::ssize(batches_));
+    std::vector<std::jthread> threads;
+    for (const auto& batch : batches_) {
+      threads.emplace_back([&] {
+        const at::NoGradGuard guard_of_thread;
+        all_begin.arrive_and_wait();
+        evaluation->add(*model_, batch, batching::context_of(batch, at::kCPU));
+      });
+    }
+    threads.clear();  // joins
+    ASSERT_EQ(results(*evaluation), whole) << "round " << round;
   }
 }
 
