@@ -105,6 +105,7 @@ int run_sweep(const Arguments& arguments, const std::vector<std::string>& overri
                               .folds = arguments.integer("folds", 0, 2, kMaxRuns),
                               .tests = arguments.all("test"),
                               .resume = resume_of(arguments.get("resume", "auto")),
+                              .allows_changed_data = arguments.has("allow-changed-data"),
                               .halving = arguments.integer("halving", 0, 2, kMaxRuns)};
   const auto config = train::read_run_config(config::Document::load(file, overrides));
   if (arguments.has("seeds")) {
@@ -113,7 +114,7 @@ int run_sweep(const Arguments& arguments, const std::vector<std::string>& overri
   const auto result = train::run_sweep(request);
   write_report_if_asked(config.run);
   std::cout << (arguments.has("json") ? train::to_json(result) + "\n" : train::to_table(result));
-  return 0;
+  return train::diverged_runs(result).empty() ? 0 : 1;
 }
 
 }  // namespace weft::cli

@@ -51,7 +51,7 @@ using DatasetMaker = std::function<std::shared_ptr<const data::Dataset>(
 /// once, whatever data.sampling_alpha is.
 Datasets datasets_by(const DatasetInputs& inputs, const DatasetMaker& make);
 
-/// Adds the remarks of a dataset, behind the name of its data: `train: ...`.
+/// Adds the remarks of a dataset, after the name of its data: `train: ...`.
 void add_remarks(const std::string& which, const data::Dataset& dataset, Datasets& datasets);
 
 /// Images with their classes or, with `mask`, with hidden patches and no classes. The tokenizer of

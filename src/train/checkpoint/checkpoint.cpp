@@ -14,6 +14,8 @@
 #include "base/string_util.h"
 #include "data/row_selection.h"
 #include "formats/safetensors.h"
+#include "models/decoding/model_decoder.h"
+#include "models/directory.h"
 #include "models/generator.h"
 #include "models/weights/tensors.h"
 #include "train/optimizer/lora_run.h"
@@ -159,6 +161,9 @@ void write_files(const std::string& run_directory,
     const bool uses_ema = entry.is_trained && parts.ema.defined();
     return whole_of(parts, uses_ema ? parts.moments.size() + 1 : 0, entry);
   };
+  if (!parts.generation_config.empty() && models::can_generate(parts.model)) {
+    write_plain(directory + "/" + models::kGenerationConfig, parts.generation_config);
+  }
   models::save_model(directory, parts.model, formats::DType::kF32,
                      parts.lora == nullptr ? source : models::merged(*parts.lora, source));
   if (parts.lora != nullptr) {

@@ -29,6 +29,7 @@ struct CheckpointParts {
   std::map<std::string, at::Tensor> carried_state = {};     // nn::CarriedState::tensors
   const models::Lora* lora = nullptr;                       // LoRA adapters, if any
   const std::string& resolved_config;
+  const std::string& generation_config;  // JSON text to keep with a model that generates, or empty
   const ShardCollector* collector = nullptr;  // if ranks have different values
 
   /// `master`, `moments` and `ema`.

@@ -15,6 +15,7 @@
 #include "formats/tensorboard_values.h"
 #include "models/config/family_definition.h"
 #include "train/log/metrics_log.h"
+#include "train/step/evaluation_driver.h"
 
 namespace weft::train {
 
@@ -91,8 +92,7 @@ std::vector<std::string> start_values(const RunConfig& config, const RunComponen
   add_hyperparameters(config::parse_yaml(config.resolved, "config.yaml"), "", hyperparameters);
   std::vector<std::string> tags = {"train/loss"};
   if (components.data.evaluate) {
-    tags.push_back(evaluation_tag(config.train.metric_for_best_model.value_or(
-        components.objective->metric_for_best_model())));
+    tags.push_back(evaluation_tag(metric_for_best_model(config.train, *components.objective)));
   }
   const auto now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

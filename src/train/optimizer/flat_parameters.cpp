@@ -135,7 +135,7 @@ ShardLayout FlatParameters::make_layout(const ShardOptions& shard) const {
     }
     before = entry;
   }
-  for (std::size_t i = 0; i < ranges.size(); ++i) {  // with the gaps behind them
+  for (std::size_t i = 0; i < ranges.size(); ++i) {  // with the gaps after them
     auto& range = ranges[i].range;
     range.count = (i + 1 < ranges.size() ? ranges[i + 1].range.begin : size_) - range.begin;
   }

@@ -90,9 +90,9 @@ std::vector<std::string> matching_parameters(const std::string& item,
   const auto take = [&](const auto& matches_target) {
     std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(found), matches_target);
   };
-  const int64_t layers = count_layers(parameters);
   if (item == "backbone") {
-    take([&](const auto& parameter) { return parameter_depth(parameter, layers) <= layers; });
+    const ParameterDepths depths(parameters);
+    take([&](const auto& parameter) { return !depths.is_head(parameter); });
   } else if (item.find_first_of("*?[") != std::string::npos) {
     take([&](const auto& parameter) { return ::fnmatch(item.c_str(), parameter.c_str(), 0) == 0; });
   } else {
@@ -113,7 +113,7 @@ std::vector<std::string> expand_range(const std::string& item,
   if (range->first > range->last) {
     throw std::invalid_argument(str_cat("'", item, "' is a descending range"));
   }
-  const int64_t layers = count_layers(parameters);
+  const int64_t layers = ParameterDepths(parameters).blocks();
   if (range->stem == "layers." && range->last >= layers) {
     throw std::invalid_argument(
         str_cat("'", item, "' is beyond the last layer, layers.", layers - 1));

@@ -11,13 +11,26 @@
 
 namespace weft::train {
 
-/// Number of blocks L of a model with these parameters.
-int64_t count_layers(const std::vector<std::string>& parameters);
+/// Depths of the parameters of a model, by their names, which are the same for all families.
+class ParameterDepths {
+ public:
+  explicit ParameterDepths(const std::vector<std::string>& parameters);
 
-/// Depth of a parameter: 0 for the embeddings and their projection, i + 1 for block i, L for the
-/// norm after the last block, L + 1 for pooler and head. All families use these parameter names; a
-/// generator's parameters have the depths of their counterparts in the model.
-int64_t parameter_depth(const std::string& parameter, int64_t layers);
+  /// 0 for embeddings and their projection; i + 1 for block i, where the blocks of a decoder follow
+  /// those of its encoder; L for what comes after the last block, such as a norm; L + 1 for pooler
+  /// and head. A generator's parameters have the depths of their counterparts in the model.
+  int64_t of(const std::string& parameter) const;
+  bool is_head(const std::string& parameter) const { return of(parameter) > layers(); }
+
+  /// L, the number of blocks.
+  int64_t layers() const { return blocks_ + decoder_blocks_; }
+  /// Those named `layers.i`.
+  int64_t blocks() const { return blocks_; }
+
+ private:
+  int64_t blocks_ = 0;
+  int64_t decoder_blocks_ = 0;
+};
 
 /// Learning rate factor of a parameter, by its name.
 using LrScaleFunction = std::function<double(const std::string&)>;

@@ -40,20 +40,33 @@ LearningRate::LearningRate(const ScheduleOptions& options,
       warmup_(options.warmup),
       duration_(duration),
       unit_(schedule_.counts_steps ? config::DurationUnit::kSteps : duration.unit),
-      lr_(lr) {}
+      lr_(lr),
+      warmup_config_(str_cat(
+          config::to_string(warmup_), " in ", config::to_string({.amount = 1, .unit = unit_}))) {}
+
+void LearningRate::set_warmup_end(const std::optional<WarmupEnd>& end) {
+  warmup_end_ = end && end->config == warmup_config_ ? end : std::nullopt;
+}
+
+double LearningRate::progress_at_warmup_end(const TrainingProgress& progress) {
+  if (warmup_.unit == unit_ || warmup_.amount == 0) {
+    return warmup_.amount;
+  }
+  if (!warmup_end_) {
+    // At the end of the warm-up the fraction is about 1; it is less if the config has changed.
+    const double fraction = warmup_.amount / progress.in(warmup_.unit);
+    warmup_end_ = {.progress = progress.in(unit_)*fraction, .config = warmup_config_};
+  }
+  return warmup_end_->progress;
+}
 
 double LearningRate::at(const TrainingProgress& progress) {
   const double warmup_progress = progress.in(warmup_.unit);
   if (warmup_progress < warmup_.amount) {
     return lr_ * warmup_progress / warmup_.amount;
   }
-  const double at = progress.in(unit_);
-  if (!warmup_end_) {
-    const bool is_exact = warmup_.unit == unit_ || warmup_.amount == 0;
-    warmup_end_ = is_exact ? warmup_.amount : at;
-  }
-  const ScheduleSpan span{.warmup = *warmup_end_, .total = duration_.amount};
-  return lr_ * schedule_.factor(schedule_options_, at, span);
+  const ScheduleSpan span{.warmup = progress_at_warmup_end(progress), .total = duration_.amount};
+  return lr_ * schedule_.factor(schedule_options_, progress.in(unit_), span);
 }
 
 }  // namespace weft::train

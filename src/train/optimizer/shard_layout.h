@@ -61,7 +61,7 @@ struct Unit {
   std::vector<std::size_t> ranges = {};  // of ShardLayout::ranges, in order
 };
 
-/// Elements that a rank owns, and where they are in its own tensors: one behind the other.
+/// Elements that a rank owns, and where they are in its own tensors: one after the other.
 struct OwnedRange {
   FlatRange range;    // in the flat parameters
   int64_t begin = 0;  // in tensors of the owned elements

@@ -33,17 +33,17 @@ void flatten(const config::Node& node,
   }
 }
 
-std::map<std::string, std::string> flat(const std::string& yaml) {
+}  // namespace
+
+std::map<std::string, std::string> config_values(const std::string& resolved) {
   std::map<std::string, std::string> values;
-  flatten(config::parse_yaml(yaml, "weft.yaml"), "", values);
+  flatten(config::parse_yaml(resolved, "weft.yaml"), "", values);
   return values;
 }
 
-}  // namespace
-
 std::vector<ConfigChange> config_changes(const std::string& before, const std::string& after) {
-  const auto old_values = flat(before);
-  const auto new_values = flat(after);
+  const auto old_values = config_values(before);
+  const auto new_values = config_values(after);
   auto keys = old_values;
   keys.insert(new_values.begin(), new_values.end());
   std::vector<ConfigChange> changes;

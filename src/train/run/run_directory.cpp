@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/run/train.h"
 
 namespace weft::train {
 
@@ -99,14 +100,43 @@ void RunDirectory::clear() const {
   for (const auto step : checkpoint_steps(path_)) {
     remove_checkpoint(path_ + "/" + checkpoint_name(step));
   }
+  for (const auto& name : names_to_clear()) {
+    remove_quietly(path_ + "/" + name);
+  }
+}
+
+std::vector<std::string> RunDirectory::names_to_clear() const {
+  std::vector<std::string> names;
+  for (const auto step : checkpoint_steps(path_)) {
+    names.push_back(checkpoint_name(step));
+  }
   for (const auto& name : list_directory(path_)) {
-    const bool is_ours = name == "last" || name == "best" || name == "metrics.jsonl" ||
-                         name == "run.json" || name == "split.json" || name == "train.log" ||
-                         name == "report.html" || name.starts_with("events.out.tfevents.");
-    if (is_ours) {
-      remove_quietly(path_ + "/" + name);
+    if (name == "last" || name == "best" || name == "metrics.jsonl" || name == "run.json" ||
+        name == "split.json" || name == "train.log" || name == "report.html" ||
+        name.starts_with("events.out.tfevents.")) {
+      names.push_back(name);
     }
   }
+  return names;
+}
+
+void RunDirectory::reject_inputs(const std::string& resolved) const {
+  for (const auto& [key, value] : config_values(resolved)) {
+    if (key != "run.directory" && would_clear(value)) {
+      throw UserError(str_cat(key, ": ", value, " belongs to the earlier run in ", path_,
+                              ", which --resume never would delete; choose another --output"));
+    }
+  }
+}
+
+bool RunDirectory::would_clear(const std::string& path) const {
+  const auto names = names_to_clear();
+  std::error_code ignored;
+  const auto relative = fs::relative(path, path_, ignored);  // resolves symbolic links
+  if (names.empty() || relative.empty()) {
+    return false;
+  }
+  return relative == "." || std::find(names.begin(), names.end(), *relative.begin()) != names.end();
 }
 
 void RunDirectory::mark_superseded_after(int64_t step) const {

@@ -41,16 +41,23 @@ class RunDirectory {
   void remove_leftovers() const;
   /// Removes every checkpoint and log of an earlier run.
   void clear() const;
+  /// Whether `clear` would remove what is at the path, or the path is this directory itself, which
+  /// as a model means its best checkpoint.
+  bool would_clear(const std::string& path) const;
+  /// Throws UserError if a value of a resolved config is a path that `clear` would remove.
+  void reject_inputs(const std::string& resolved) const;
   /// Renames checkpoints later than `step` to `<name>.superseded`: the run continues from `step`.
   void mark_superseded_after(int64_t step) const;
 
   /// After a save: points `last` (and `best`) to their checkpoints, then removes those that are
-  /// kept by no `run.keep_*` option, link or `also`. `scored`: best first; `also`: steps.
+  /// kept by no `run.keep.*` option, link or `also`. `scored`: best first; `also`: steps.
   void update_links(const std::vector<ScoredCheckpoint>& scored,
                     const RunOptions& options,
                     const std::vector<int64_t>& also = {}) const;
 
  private:
+  std::vector<std::string> names_to_clear() const;
+
   std::string path_;
   RunAccess access_;
   std::unique_ptr<FileDescriptor> lock_;

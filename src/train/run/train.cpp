@@ -20,6 +20,7 @@
 #include "train/run/device.h"
 #include "train/run/ranks.h"
 #include "train/run/run_directory.h"
+#include "train/step/evaluation_driver.h"
 #include "train/step/out_of_memory.h"
 #include "train/step/trainer.h"
 
@@ -304,6 +305,7 @@ OpenRun open_run(const RunConfig& config, const TrainRequest& request) {
   const auto& directory = *run.directory;
   directory.remove_leftovers();
   if (request.resume == Resume::kNever) {
+    directory.reject_inputs(config.resolved);
     if (!checkpoint_steps(directory.path()).empty()) {
       log::warning(
           str_cat("[run] --resume never: the earlier run in ", directory.path(), " is replaced"));
@@ -370,6 +372,7 @@ void train_in(const OpenRun& run, const RunConfig& config, const TrainRequest& r
 }  // namespace
 
 void run_training(const RunConfig& config, const TrainRequest& request) {
+  reject_test_metric(config.train);
   auto& group = *request.group;
   group.require_same("config", to_hex(digest(config.resolved)));
   divide_ranks(config.train.ranks, group);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,8 +35,8 @@ struct TrainRequest {
 
 /// `weft train`: starts or resumes the run and trains to its end or pause; a finished run is left
 /// alone. All ranks of a group call it with the same config and see the same run directory; the
-/// main rank writes to it. Throws UserError, Stopped (after a save), DistributedError, and
-/// std::runtime_error if bad steps or too little memory end it.
+/// main rank writes to it. Throws UserError, Stopped (after a save), DistributedError,
+/// TrainingDiverged, and OutOfMemoryError.
 void run_training(const RunConfig& config, const TrainRequest& request);
 
 /// Estimates for a whole run, from one step and one save.
@@ -65,6 +66,9 @@ struct ConfigChange {
   std::string before;
   std::string after;
 };
+
+/// The values of a resolved config, by keys such as `data.train[0].path`.
+std::map<std::string, std::string> config_values(const std::string& resolved);
 
 /// Compares two resolved configs key by key.
 std::vector<ConfigChange> config_changes(const std::string& before, const std::string& after);

@@ -10,6 +10,7 @@
 #include "data/text/languages.h"
 #include "models/config/family.h"
 #include "models/config/family_definition.h"
+#include "nn/attention/attention.h"
 #include "nn/sublayer.h"
 #include "objectives/data/training_texts.h"
 #include "objectives/objective.h"
@@ -26,6 +27,18 @@ using config::Section;
 constexpr std::string_view kPairs =
     "text pairs given by source and target (objective.type: seq2seq, translation_lm, or prefix_lm "
     "with a decoder)";
+
+std::string layers_that_carry_state() {
+  std::vector<std::string> attention;
+  for (const auto& type : nn::attention_types().all()) {
+    if (type.carries_state) {
+      attention.emplace_back(type.name);
+    }
+  }
+  return str_cat("layers that carry a state: model.block with ",
+                 nn::list_sublayers(&nn::SublayerDefinition::carries_state),
+                 "; model.attention.type: ", join(attention));
+}
 
 /// Keys for splitting running text, and keys of labels.
 void reject_unused_data_keys(const Section& data, const RunConfig& config) {
@@ -49,7 +62,7 @@ void reject_unused_data_keys(const Section& data, const RunConfig& config) {
   }
   reject(options.streams && !traits.continues_text, "streams", "objective.type: causal");
   reject(options.streams && !models::carries_state(config.model.layer_types), "streams",
-         "layers that carry a state (model.block: r, model.attention.type: transformer_xl)");
+         layers_that_carry_state());
   if (!is_table) {
     constexpr std::string_view kOnly = "labelled texts (objective.type: classify or regress)";
     reject(options.unlabelled != defaults.unlabelled, "unlabelled", kOnly);
@@ -179,8 +192,8 @@ void reject_unused_lr_keys(const Section& train, const RunConfig& config) {
     return;
   }
   const auto names = trained_parameters(config);
-  const auto layers = count_layers(names);
-  const auto is_head = [&](const auto& name) { return parameter_depth(name, layers) > layers; };
+  const ParameterDepths depths(names);
+  const auto is_head = [&](const auto& name) { return depths.is_head(name); };
   const bool has_head = std::any_of(names.begin(), names.end(), is_head);
   const bool has_layers = !std::all_of(names.begin(), names.end(), is_head);
   if (optimizer.layer_decay != 1 && !has_layers) {

@@ -14,6 +14,20 @@
 
 namespace weft::train {
 
+std::string metric_for_best_model(const TrainOptions& options,
+                                  const objectives::Objective& objective) {
+  return options.metric_for_best_model.value_or(objective.metric_for_best_model());
+}
+
+void reject_test_metric(const TrainOptions& options) {
+  const auto& metric = options.metric_for_best_model;
+  if (metric && metric->starts_with("test_")) {
+    throw UserError(str_cat("train.best_by: ", *metric,
+                            " is a metric of several runs with --test (--seeds, --folds or a "
+                            "grid); a single run selects by a metric of data.evaluate, eval_..."));
+  }
+}
+
 void check_metric(const std::string& metric, const objectives::Evaluation& evaluation) {
   std::vector<std::string> names;
   for (const auto& item : evaluation.result()) {
@@ -33,8 +47,7 @@ EvaluationDriver::EvaluationDriver(const RunConfig& config,
     : config_(config),
       components_(components),
       device_(device),
-      metric_(config.train.metric_for_best_model.value_or(
-          components.objective->metric_for_best_model())) {}
+      metric_(metric_for_best_model(config.train, *components.objective)) {}
 
 void EvaluationDriver::check_metric_for_best_model() const {
   const bool is_used = config_.train.early_stopping.patience ||

@@ -16,6 +16,13 @@
 
 namespace weft::train {
 
+/// The metric that selects the best model: train.best_by, or the default of the objective.
+std::string metric_for_best_model(const TrainOptions& options,
+                                  const objectives::Objective& objective);
+
+/// Throws UserError if a single run is to select by a metric of test files, `test_...`.
+void reject_test_metric(const TrainOptions& options);
+
 /// Throws UserError if an evaluation with at least one item has no such metric.
 void check_metric(const std::string& metric, const objectives::Evaluation& evaluation);
 

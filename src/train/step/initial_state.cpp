@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/string_util.h"
 #include "train/run/device.h"
+#include "train/step/evaluation_driver.h"
 #include "train/step/trainer.h"
 
 namespace weft::train {
@@ -27,6 +28,7 @@ TrainState first_state(const RunConfig& config,
   state.data = components.data.train->fingerprint();
   state.evaluation_data = components.data.evaluate ? components.data.evaluate->fingerprint() : 0;
   state.versions = versions();
+  state.metric_for_best_model = metric_for_best_model(config.train, *components.objective);
   const auto decision = components.objective->decision_threshold();
   state.decision = {.threshold = decision.threshold, .positive_label = decision.positive_label};
   if (components.model->parameters().empty()) {
@@ -74,6 +76,13 @@ TrainState initial_state(const RunConfig& config,
   if (state.evaluation_data != fresh.evaluation_data) {
     log::warning("[run] the evaluation data changed: metrics before and after are not comparable");
   }
+  if (const auto& before = state.metric_for_best_model;
+      !before.empty() && before != fresh.metric_for_best_model) {
+    log::warning(str_cat("[run] best_by is ", fresh.metric_for_best_model, ", before ", before,
+                         ": the best checkpoint is chosen anew, early stopping begins anew"));
+    state.scored.clear();
+    state.early_stopping = {};
+  }
   if (state.threads != fresh.threads) {
     // If that changes bits, set_determinism has warned.
     log::info(str_cat("[run] ", fresh.threads, " threads, before ", state.threads));
@@ -85,6 +94,7 @@ TrainState initial_state(const RunConfig& config,
   state.precision = fresh.precision;
   state.threads = fresh.threads;
   state.evaluation_data = fresh.evaluation_data;
+  state.metric_for_best_model = fresh.metric_for_best_model;
   state.versions = fresh.versions;
   return state;
 }

@@ -316,6 +316,10 @@ RunComponents prepare_run(const RunConfig& whole_config,
   }
   const auto loaded = make_model(config, options, checkpoint);
   components.model = loaded.model;
+  if (checkpoint || config.init_from) {
+    components.generation_config = models::read_generation_text(
+        checkpoint ? *checkpoint : models::model_directory(*config.init_from));
+  }
   if (!models::is_known_to_transformers(components.model->options())) {
     log::info(
         "[model] transformers has no model with these layers; config.json describes it under "

@@ -23,6 +23,7 @@ struct RunComponents {
   objectives::Datasets data;
   std::shared_ptr<models::Model> model;  // on its device, in fp32
   std::optional<models::Lora> lora;      // its adapters
+  std::string generation_config = {};    // of the model that the run starts from, as JSON
 };
 
 /// A config whose data items read the rows that data.split or data.folds chose.

@@ -123,10 +123,11 @@ TrainState parse_state(const Json& json) {
     state.window_auxiliary_losses =
         json.at("window").at("auxiliary_losses").get<std::map<std::string, double>>();
   }
-  if (!json.at("warmup_end").is_null()) {
-    state.warmup_end = json.at("warmup_end").get<double>();
+  if (const auto& end = json.at("warmup_end"); end.is_object()) {
+    state.warmup_end = {.progress = end.at("progress"), .config = end.at("config")};
   }
   state.pending_evaluation = json.at("owes_evaluation");
+  state.metric_for_best_model = json.value("best_by", "");
   for (const auto& item : json.at("scored")) {
     state.scored.push_back({.step = count_at(item, "step"), .value = item.at("value")});
   }
@@ -170,8 +171,12 @@ std::string to_json(const TrainState& state) {
   if (!state.window_auxiliary_losses.empty()) {
     json["window"]["auxiliary_losses"] = state.window_auxiliary_losses;
   }
-  json["warmup_end"] = state.warmup_end ? Json(*state.warmup_end) : Json(nullptr);
+  json["warmup_end"] = nullptr;
+  if (const auto& end = state.warmup_end) {
+    json["warmup_end"] = {{"progress", end->progress}, {"config", end->config}};
+  }
   json["owes_evaluation"] = state.pending_evaluation;
+  json["best_by"] = state.metric_for_best_model;
   json["scored"] = Json::array();
   for (const auto& scored : state.scored) {
     json["scored"].push_back({{"step", scored.step}, {"value", scored.value}});

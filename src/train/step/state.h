@@ -8,6 +8,7 @@
 
 #include "data/data_loader.h"
 #include "objectives/evaluation/decision_threshold.h"
+#include "train/optimizer/schedule.h"
 #include "train/optimizer/train_options.h"
 #include "train/step/step_failures.h"
 #include "train/step/training_progress.h"
@@ -42,8 +43,9 @@ struct TrainState {
   std::optional<double> window_max_loss;                  // of a micro-batch
   std::vector<double> window_sums;                        // of the objective, likewise
   std::map<std::string, double> window_auxiliary_losses;  // of layers, by name, likewise
-  std::optional<double> warmup_end;
+  std::optional<WarmupEnd> warmup_end;
   bool pending_evaluation = false;       // stopped during an evaluation due at this step
+  std::string metric_for_best_model;     // that of `scored` and `early_stopping`
   std::vector<ScoredCheckpoint> scored;  // evaluated checkpoints that are kept, best first
   EarlyStopping early_stopping;
   objectives::DecisionThreshold decision;  // of the last evaluation, otherwise as configured

@@ -99,10 +99,10 @@ StepFailureAction StepFailurePolicy::reject(TrainState& state, const StepFailure
       ". The weights were not changed by it: resume from the last checkpoint, perhaps with a lower "
       "train.optimizer.lr";
   if (action == StepFailureAction::kStop) {
-    throw std::runtime_error(str_cat("train: ", failure.what, kAfter));
+    throw TrainingDiverged(str_cat("train: ", failure.what, kAfter));
   }
   if (is_over) {
-    throw std::runtime_error(str_cat(
+    throw TrainingDiverged(str_cat(
         "train: after ", state.rollbacks.count,
         " rollbacks (train.rollback.max_rollbacks) another one would be needed: ", failure.what,
         kAfter));
@@ -114,9 +114,9 @@ StepFailureAction StepFailurePolicy::reject(TrainState& state, const StepFailure
   ++state.skipped_in_row;
   state.spikes += failure.is_spike ? 1 : 0;
   if (state.skipped_in_row >= options_.nan_policy.max_consecutive_skips) {
-    throw std::runtime_error(str_cat("train: ", state.skipped_in_row,
-                                     " steps in a row were skipped; the last was ", failure.what,
-                                     kAfter));
+    throw TrainingDiverged(str_cat("train: ", state.skipped_in_row,
+                                   " steps in a row were skipped; the last was ", failure.what,
+                                   kAfter));
   }
   return action;
 }

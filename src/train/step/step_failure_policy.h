@@ -44,7 +44,7 @@ class StepFailurePolicy {
                        double lr) const;
 
   /// Logs the failure. Returns kSkip after counting a skipped step, or kRollback if the run has to
-  /// roll back; throws std::runtime_error if it has to stop, also after too many skips or
+  /// roll back; throws TrainingDiverged if it has to stop, also after too many skips or
   /// rollbacks.
   StepFailureAction reject(TrainState& state, const StepFailure& failure) const;
 

@@ -49,6 +49,13 @@ struct StateKeptAcrossRollback {
   double minutes = 0;
 };
 
+/// Ends a run whose losses or gradients are not finite, or are spikes, as train.nan_policy,
+/// train.spike and train.rollback say; what() explains it.
+class TrainingDiverged : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Thrown to roll the run back to its last good checkpoint.
 class RollbackRequested : public std::runtime_error {
  public:

@@ -122,6 +122,7 @@ CheckpointParts Trainer::checkpoint_parts() const {
           .carried_state = train_step_.carried_state().tensors(),
           .lora = components_.lora ? &*components_.lora : nullptr,
           .resolved_config = config_.resolved,
+          .generation_config = components_.generation_config,
           .collector = collects ? &collector_ : nullptr};
 }
 
@@ -173,7 +174,7 @@ void Trainer::run(const std::function<void(const TrainState&)>& on_step) {
     exchange_weights(true);  // the data ended
   }
   if (state_.skipped > 0 && state_.updates == 0) {
-    throw std::runtime_error(
+    throw TrainingDiverged(
         str_cat("train: none of the ", state_.progress.steps,
                 " steps had a finite loss and gradient, so nothing was learned. Lower "
                 "train.optimizer.lr, train in fp32, and check the weights of init_from"));

@@ -29,8 +29,10 @@ bool is_over(const TrainingProgress& progress, const config::Duration& duration)
 bool is_due(const TrainingProgress& before,
             const TrainingProgress& after,
             const config::Duration& every) {
+  // Both numbers may be rounded: three times 0.1 epochs are 0.3 epochs.
+  constexpr double kRounding = 1e-12;
   const auto multiples = [&](const TrainingProgress& progress) {
-    return std::floor(progress.in(every.unit) / every.amount);
+    return std::floor(progress.in(every.unit) / every.amount * (1 + kRounding));
   };
   return multiples(after) > multiples(before);
 }

@@ -18,6 +18,8 @@
 #include "train/log/metrics_log.h"
 #include "train/run/device.h"
 #include "train/step/evaluate_directory.h"
+#include "train/step/evaluation_driver.h"
+#include "train/step/step_failures.h"
 #include "train/sweep/halving.h"
 
 namespace weft::train {
@@ -57,16 +59,26 @@ std::string name_of_run(const SweepRequest& request, const PlannedRun& run) {
   return join(words, "/");
 }
 
+/// Whether the runs are ranked by a metric of the sweep's test files, which single runs do not
+/// have.
+bool is_ranked_by_tests(const RunConfig& config) {
+  const auto& metric = config.train.metric_for_best_model;
+  return metric && metric->starts_with("test_");
+}
+
 /// Overrides that turn the config into this run.
 std::vector<std::string> overrides_of(const SweepRequest& request,
                                       const PlannedRun& run,
-                                      const std::string& directory) {
+                                      const RunConfig& base) {
   std::vector<std::string> result = {"grid=null"};
+  if (is_ranked_by_tests(base)) {
+    result.emplace_back("train.best_by=null");
+  }
   for (const auto& [key, value] : run.setting) {
     result.push_back(str_cat(key, "=", value));
   }
   result.push_back(str_cat("run.seed=", run.seed));
-  result.push_back("run.directory=" + formats::Json(directory + "/" + run.name).dump());
+  result.push_back("run.directory=" + formats::Json(base.run.directory + "/" + run.name).dump());
   if (run.fold > 0) {
     result.emplace_back("data.evaluate=[]");
     result.push_back(str_cat("data.folds=", request.folds));
@@ -83,10 +95,6 @@ void check_measured(const SweepRequest& request, const PlannedRun& run) {
                             ": no evaluation data to compare the runs on: set data.evaluate, "
                             "--folds or --test, and train.evaluate_every other than never"));
   }
-}
-
-std::string metric_for_best_model_of(const RunConfig& config) {
-  return config.train.metric_for_best_model.value_or(config.objective->metric_for_best_model());
 }
 
 SweepRun measure_run(const SweepRequest& request, const PlannedRun& run) {
@@ -182,12 +190,17 @@ class SweepRunner {
               .step = known->step,
               .metrics = known->metrics};
     }
-    TrainRequest request{.resume = resume};
+    TrainRequest request{.resume = resume, .allows_changed_data = request_.allows_changed_data};
     if (!is_whole) {
       request.pause_at = run.config.train.duration;
       request.pause_at->amount *= share;
     }
-    run_training(run.config, request);
+    try {
+      run_training(run.config, request);
+    } catch (const TrainingDiverged& error) {
+      log::error(str_cat("[sweep] ", run.name, ": ", error.what()));
+      return {.name = run.name, .seed = run.seed, .fold = run.fold, .error = error.what()};
+    }
     auto result = measure_run(request_, run);
     if (!is_whole) {
       record_.add(share, run.name, {.step = result.step, .metrics = result.metrics});
@@ -225,6 +238,10 @@ MetricSummary summarize_metric(std::vector<double> values) {
 
 std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
   const auto base = read_sweep_base(request);
+  if (is_ranked_by_tests(base) && request.tests.empty()) {
+    throw UserError(str_cat("train.best_by: ", *base.train.metric_for_best_model,
+                            " needs test files, add --test FILE"));
+  }
   const auto seeds = request.seeds.empty() ? std::vector{base.run.seed} : request.seeds;
   std::vector<PlannedRun> runs;
   std::set<std::string> names;
@@ -233,7 +250,7 @@ std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
       for (const auto fold : fold_numbers(request.folds)) {
         PlannedRun run{.name = {}, .setting = setting, .seed = seed, .fold = fold, .config = {}};
         run.name = name_of_run(request, run);
-        run.config = read_config(request, overrides_of(request, run, base.run.directory));
+        run.config = read_config(request, overrides_of(request, run, base));
         check_measured(request, run);
         if (!names.insert(run.name).second) {
           throw UserError(str_cat("two runs of the sweep have the same name ", run.name,
@@ -253,7 +270,7 @@ SweepResult run_sweep(const SweepRequest& request) {
     log::info("[sweep] each run is evaluated on its held-out fold, data.evaluate is not used");
   }
   SweepResult result{.directory = base.run.directory,
-                     .metric_for_best_model = metric_for_best_model_of(base),
+                     .metric_for_best_model = metric_for_best_model(base.train, *base.objective),
                      .groups = {}};
   const auto& metric = result.metric_for_best_model;
   const bool greater_is_better = metrics::greater_is_better(metric, "train.best_by");

@@ -21,6 +21,7 @@ struct SweepRequest {
   int64_t folds = 0;                        // cross-validation folds of the training rows; 0: none
   std::vector<std::string> tests = {};      // files to evaluate each run's best model on
   Resume resume = Resume::kAuto;            // kAuto or kNever
+  bool allows_changed_data = false;         // accept other training data when runs are resumed
   int64_t halving = 0;  // factor of successive halving over the settings; 0: all are trained fully
 };
 
@@ -49,8 +50,9 @@ struct SweepRun {
   std::string name;
   int64_t seed = 0;
   int64_t fold = 0;
-  int64_t step = 0;  // at which the metrics were taken
-  Metrics metrics;   // eval_..., for the test files test_...
+  int64_t step = 0;        // at which the metrics were taken
+  Metrics metrics;         // eval_..., for the test files test_...
+  std::string error = {};  // why the run diverged, which then has no metrics; empty: it did not
 };
 
 struct SweepGroup {
@@ -68,14 +70,18 @@ struct SweepResult {
 };
 
 /// Trains the runs one after the other, resuming those that were interrupted; with successive
-/// halving, round by round. Writes the results
-/// atomically to `seeds.json`, `folds.json` or `grid.json` of the directory. Throws as run_training
-/// does; after Stopped, the same command continues with the remaining runs.
+/// halving, round by round. A run that diverges is a result: the sweep goes on, and its setting is
+/// ranked last. Writes the results atomically to `seeds.json`, `folds.json` or `grid.json` of the
+/// directory. Throws as run_training does otherwise; after Stopped, the same command continues with
+/// the remaining runs.
 SweepResult run_sweep(const SweepRequest& request);
 
 /// One JSON object on one line: every run with its metrics, every setting with means and standard
 /// deviations, best first.
 std::string to_json(const SweepResult& result);
+
+/// Names of the runs that diverged.
+std::vector<std::string> diverged_runs(const SweepResult& result);
 
 /// Human-readable table: for one setting a line per metric, for several a line per setting and the
 /// name of the best.

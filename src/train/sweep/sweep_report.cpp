@@ -41,6 +41,9 @@ Json report_json_of(const SweepRun& run) {
   }
   json["step"] = run.step;
   json["metrics"] = run.metrics;
+  if (!run.error.empty()) {
+    json["error"] = run.error;
+  }
   return json;
 }
 
@@ -150,7 +153,23 @@ std::string to_json(const SweepResult& result) {
 
 std::string to_table(const SweepResult& result) {
   const auto& first = result.groups.front();
-  return first.setting.empty() ? metrics_table(first) : settings_table(result);
+  auto table = first.setting.empty() ? metrics_table(first) : settings_table(result);
+  if (const auto diverged = diverged_runs(result); !diverged.empty()) {
+    table += str_cat("diverged: ", join(diverged), "\n");
+  }
+  return table;
+}
+
+std::vector<std::string> diverged_runs(const SweepResult& result) {
+  std::vector<std::string> names;
+  for (const auto& group : result.groups) {
+    for (const auto& run : group.runs) {
+      if (!run.error.empty()) {
+        names.push_back(run.name);
+      }
+    }
+  }
+  return names;
 }
 
 }  // namespace weft::train

@@ -229,7 +229,7 @@ TEST_F(StepProbeTest, FlopsOfGpt2) {
   EXPECT_EQ(probe->run(3).flops, 3 * 2 * (3 * (kLinear + kHead) + kAttention * 7 / 2));
 }
 
-/// 4 segments of 8 tokens with 4 slots, which are written behind the first three.
+/// 4 segments of 8 tokens with 4 slots, which are written after the first three.
 TEST_F(StepProbeTest, FlopsOfMemorySlots) {
   const auto flops = [&](const std::string& keys) {
     Probe probe(config({.name = "",

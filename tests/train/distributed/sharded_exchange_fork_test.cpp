@@ -247,7 +247,7 @@ TEST_P(ShardedExchange, CollectsWholeParametersAndReleasesTheOthersAfterAnError)
   EXPECT_EQ(results, wanted);
 }
 
-/// The file after all ranks have written two flat tensors into it, one behind the other, on rank 0;
+/// The file after all ranks have written two flat tensors into it, one after the other, on rank 0;
 /// `hides`: rank 1 sees another file.
 std::string written_by_all(ProcessGroup& group, Sharding sharding, bool hides) {
   OddModule module;

@@ -1,8 +1,13 @@
 #include "train/optimizer/layer_wise_lr_decay.h"
 
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "models/directory.h"
+#include "models/every_head.h"
+#include "train/optimizer/freeze.h"
 #include "train/optimizer/parameter_groups.h"
 
 namespace weft::train {
@@ -52,17 +57,50 @@ TEST(LayerWiseLrDecay, SegmentTheParametersLayerByLayer) {
   EXPECT_EQ(rates, (std::vector<double>{0.125, 0.25, 0.5, 1, 0.125, 0.25, 0.5, 1}));
 }
 
-TEST(LayerWiseLrDecay, CountLayersAndDepths) {
-  EXPECT_EQ(
-      count_layers({"embeddings.word.weight", "layers.0.a", "layers.11.b", "layers.norm.bias"}),
-      12);
-  EXPECT_EQ(parameter_depth("projection.weight", 12), 0);
-  EXPECT_EQ(parameter_depth("layers.11.b", 12), 12);
-  EXPECT_EQ(parameter_depth("next_sentence.weight", 12), 13);
-  EXPECT_EQ(parameter_depth("generator.projection.weight", 12), 0);
-  EXPECT_EQ(parameter_depth("generator.layers.3.b", 12), 4);
-  EXPECT_EQ(parameter_depth("generator.layers.20.b", 12), 12);  // deeper than its discriminator
-  EXPECT_EQ(parameter_depth("generator.head.bias", 12), 13);
+TEST(ParameterDepths, OfAnEncoder) {
+  const ParameterDepths depths(
+      {"embeddings.word.weight", "layers.0.a", "layers.11.b", "layers.norm.bias"});
+  EXPECT_EQ(depths.layers(), 12);
+  EXPECT_EQ(depths.of("projection.weight"), 0);
+  EXPECT_EQ(depths.of("layers.11.b"), 12);
+  EXPECT_EQ(depths.of("layers.norm.bias"), 12);
+  EXPECT_EQ(depths.of("document.layers.0.a"), 12);
+  EXPECT_EQ(depths.of("next_sentence.weight"), 13);
+  EXPECT_EQ(depths.of("generator.projection.weight"), 0);
+  EXPECT_EQ(depths.of("generator.layers.3.b"), 4);
+  EXPECT_EQ(depths.of("generator.layers.20.b"), 12);  // deeper than its discriminator
+  EXPECT_EQ(depths.of("generator.head.bias"), 13);
+}
+
+TEST(ParameterDepths, BlocksOfADecoderFollowThoseOfItsEncoder) {
+  const ParameterDepths depths({"layers.0.a", "layers.1.a", "decoder_layers.0.a",
+                                "decoder_layers.2.a", "head.output.weight"});
+  EXPECT_EQ(depths.layers(), 5);
+  EXPECT_EQ(depths.blocks(), 2);
+  EXPECT_EQ(depths.of("embeddings.word.weight"), 0);
+  EXPECT_EQ(depths.of("decoder_embeddings.position.weight"), 0);
+  EXPECT_EQ(depths.of("layers.norm.weight"), 2);
+  EXPECT_EQ(depths.of("decoder_layers.0.a"), 3);
+  EXPECT_EQ(depths.of("decoder_layers.2.a"), 5);
+  EXPECT_EQ(depths.of("decoder_layers.norm.weight"), 5);
+  EXPECT_TRUE(depths.is_head("head.output.weight"));
+}
+
+// A module that is added to a model belongs to the backbone or into this list.
+TEST(ParameterDepths, OnlyPoolersAndHeadsAreAboveTheBlocks) {
+  const std::set<std::string> heads = {
+      "distillation_head", "early_exits", "head",        "logits_bias",  "mix",    "mix_scale",
+      "next_sentence",     "output",      "output_bias", "output_layer", "pooler", "pooling"};
+  for (const auto& options : test::every_head()) {
+    const auto names = parameter_names(options);
+    const ParameterDepths depths(names);
+    for (const auto& parameter : names) {
+      if (depths.layers() > 0 && depths.is_head(parameter)) {
+        EXPECT_TRUE(heads.contains(parameter.substr(0, parameter.find('.'))))
+            << models::architecture_of(options) << ": " << parameter;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -103,12 +103,44 @@ TEST(Schedule, RemembersWhereAWarmupInAnotherUnitEnded) {
   EXPECT_EQ(rate.at({.steps = 5, .tokens = 100}), 0.5);
   EXPECT_FALSE(rate.warmup_end());
   EXPECT_EQ(rate.at({.steps = 10, .tokens = 200}), 1.0);
-  EXPECT_EQ(rate.warmup_end(), 200.0);
+  ASSERT_TRUE(rate.warmup_end());
+  EXPECT_EQ(rate.warmup_end()->progress, 200.0);
   EXPECT_EQ(rate.at({.steps = 30, .tokens = 600}), 0.5);
 
   LearningRate resumed(options, duration, 1.0);
-  resumed.set_warmup_end(200);
-  EXPECT_EQ(resumed.at({.steps = 30, .tokens = 600}), 0.5);
+  resumed.set_warmup_end(rate.warmup_end());
+  EXPECT_EQ(resumed.at({.steps = 30, .tokens = 700}), 0.375);
+
+  LearningRate longer(options, {.amount = 2000, .unit = DurationUnit::kTokens}, 1.0);
+  longer.set_warmup_end(rate.warmup_end());
+  EXPECT_EQ(longer.at({.steps = 30, .tokens = 1100}), 0.5);
+}
+
+// The end of a warm-up that the config no longer has says nothing.
+TEST(Schedule, ForgetsTheEndOfAnotherWarmup) {
+  ScheduleOptions options;
+  options.warmup = {.amount = 10, .unit = DurationUnit::kSteps};
+  const config::Duration tokens = {.amount = 1000, .unit = DurationUnit::kTokens};
+  LearningRate before(options, tokens, 1.0);
+  before.at({.steps = 10, .tokens = 200});
+
+  LearningRate in_epochs(options, {.amount = 4, .unit = DurationUnit::kEpochs}, 1.0);
+  in_epochs.set_warmup_end(before.warmup_end());
+  EXPECT_FALSE(in_epochs.warmup_end());
+  // 10 of 40 steps are a quarter of the two epochs so far.
+  EXPECT_DOUBLE_EQ(in_epochs.at({.steps = 40, .epochs = 2, .tokens = 800}), 2 / 3.5);
+
+  options.warmup.amount = 20;
+  LearningRate longer(options, tokens, 1.0);
+  longer.set_warmup_end(before.warmup_end());
+  EXPECT_EQ(longer.at({.steps = 20, .tokens = 400}), 1.0);
+
+  // Where both have one unit, the config says when the warm-up ends.
+  LearningRate exact(options, {.amount = 100}, 1.0);
+  exact.set_warmup_end(before.warmup_end());
+  EXPECT_EQ(exact.at({.steps = 20}), 1.0);
+  EXPECT_EQ(exact.at({.steps = 60}), 0.5);
+  EXPECT_FALSE(exact.warmup_end());
 }
 
 TEST(TrainingProgress, IsDueOnceForEveryMultiple) {
@@ -117,6 +149,21 @@ TEST(TrainingProgress, IsDueOnceForEveryMultiple) {
   EXPECT_TRUE(is_due({.epochs = 0.4}, {.epochs = 0.5}, every));
   EXPECT_FALSE(is_due({.epochs = 0.5}, {.epochs = 0.9}, every));
   EXPECT_TRUE(is_due({.epochs = 0.9}, {.epochs = 1.3}, every));
+}
+
+// 0.3 / 0.1 is a little less than 3 in floating point.
+TEST(TrainingProgress, IsDueAtMultiplesOfRoundedNumbers) {
+  const config::Duration tenth = {.amount = 0.1, .unit = DurationUnit::kEpochs};
+  std::vector<int> steps;
+  for (int step = 1; step <= 100; ++step) {
+    if (is_due({.epochs = (step - 1) / 50.0}, {.epochs = step / 50.0}, tenth)) {
+      steps.push_back(step);
+    }
+  }
+  ASSERT_EQ(steps.size(), 20U);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(steps[static_cast<std::size_t>(i)], 5 * (i + 1));
+  }
 }
 
 // transformers' get_cosine_with_hard_restarts_schedule_with_warmup: with progress p = (step - 10) /

@@ -30,7 +30,7 @@ TEST(ShardLayout, EveryElementHasOneOwner) {
       int64_t own = 0;
       for (const auto& each : layout.owned()) {
         owned.push_back(each.range);
-        EXPECT_EQ(each.begin, own);  // one behind the other
+        EXPECT_EQ(each.begin, own);  // one after the other
         EXPECT_EQ(layout.own_position(each.range.begin), own);
         EXPECT_EQ(each.range.begin % kSumBlock, 0);
         own += each.range.count;

@@ -40,6 +40,24 @@ TEST_F(RunDirectoryTest, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(link("best"), "checkpoint-10");
 }
 
+TEST_F(RunDirectoryTest, KnowsWhatItWouldClear) {
+  make_directories(folder_.path("run/mine"));
+  EXPECT_FALSE(directory_.would_clear(folder_.path("run")));  // nothing to clear yet
+  make({10});
+  fs::create_symlink(folder_.path("run/checkpoint-10"), folder_.path("link"));
+  for (const auto* cleared : {"run", "run/checkpoint-10", "run/checkpoint-10/training", "link"}) {
+    EXPECT_TRUE(directory_.would_clear(folder_.path(cleared))) << cleared;
+  }
+  for (const auto* kept : {"run/mine", "run/mine/model", "run2", ""}) {
+    EXPECT_FALSE(directory_.would_clear(folder_.path(kept))) << kept;
+  }
+  EXPECT_FALSE(directory_.would_clear(""));
+  EXPECT_FALSE(directory_.would_clear("mlm"));
+  directory_.clear();
+  EXPECT_TRUE(steps().empty());
+  EXPECT_TRUE(fs::exists(folder_.path("run/mine")));
+}
+
 TEST_F(RunDirectoryTest, HasNoBestCheckpointIfNoneIsKept) {
   make({10, 20});
   RunOptions options;

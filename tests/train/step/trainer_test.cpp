@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/string_util.h"
 #include "support/config.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run/run_directory.h"
@@ -41,6 +42,19 @@ class TrainerTest : public ::testing::Test {
     }
     EXPECT_FALSE(small_.metrics("straight").empty());
     EXPECT_EQ(small_.metrics("straight"), small_.metrics("parts"));
+  }
+
+  /// Fine-tunes the model at `from` for two epochs.
+  RunConfig fine_tuning(const std::string& from, const std::string& directory) const {
+    const std::string yaml =
+        "init_from: " + small_.path(from) +
+        "\ndata:\n  train: [{path: " + small_.path("train.tsv") +
+        "}]\n  evaluate: [{path: " + small_.path("held_out.tsv") +
+        "}]\nobjective: {type: classify}\ntrain: {duration: 2 epochs, batch_sequences: 8, "
+        "precision: fp32, optimizer: {lr: 1e-3}, evaluate_every: 1 epochs, best_by: "
+        "eval_accuracy}\nrun: {directory: " +
+        small_.path(directory) + ", device: cpu}\n";
+    return read_run_config(config::Document::parse(yaml, "tune.yaml"));
   }
 
   test::SmallRun small_;
@@ -204,6 +218,46 @@ TEST_F(TrainerTest, NeverResumingReplacesTheRun) {
   EXPECT_EQ(small_.metrics("run"), lines);
 }
 
+TEST_F(TrainerTest, NeverResumingKeepsTheModelThatTheRunStartsFrom) {
+  train(small_.config("mlm", "run"));
+  const auto weights = small_.file("run/last/model.safetensors");
+  for (const auto* from : {"run", "run/last", "run/checkpoint-8"}) {
+    const auto config = fine_tuning(from, "run");
+    EXPECT_EQ(test::message_of<UserError>([&] { train(config, Resume::kNever); }),
+              str_cat("init_from: ", small_.path(from), " belongs to the earlier run in ",
+                      small_.path("run"),
+                      ", which --resume never would delete; choose another --output"));
+  }
+  EXPECT_EQ(small_.file("run/last/model.safetensors"), weights);
+}
+
+TEST_F(TrainerTest, AnotherMetricBeginsANewSelection) {
+  const std::vector<std::string> overrides = {"train.evaluate_every=2 steps",
+                                              "train.save_every=2 steps"};
+  auto first = overrides;
+  first.emplace_back("train.best_by=eval_loss");
+  train(small_.config("classify", "run", first));
+  auto second = overrides;
+  second.insert(second.end(), {"train.best_by=eval_accuracy", "train.duration=12 steps",
+                               "train.early_stopping.patience=4"});
+  train(small_.config("classify", "run", second));
+  const auto state = read_state(small_.path("run/last/training/state.json"));
+  EXPECT_EQ(state.metric_for_best_model, "eval_accuracy");
+  EXPECT_EQ(state.progress.steps, 12);
+  ASSERT_EQ(state.scored.size(), 1U);
+  EXPECT_GT(state.scored[0].step, 8);
+  EXPECT_LE(state.scored[0].value, 1);
+  EXPECT_LE(*state.early_stopping.best, 1);
+}
+
+TEST_F(TrainerTest, ASingleRunHasNoTestMetrics) {
+  const auto config = small_.config(
+      "classify", "run", {"train.evaluate_every=2 steps", "train.best_by=test_accuracy"});
+  EXPECT_NE(test::message_of<UserError>([&] { train(config); }).find("test_accuracy"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(small_.path("run")));
+}
+
 TEST_F(TrainerTest, ResumesFromANamedCheckpointInAnotherDirectory) {
   train(small_.config("mlm", "run", {"train.save_every=4 steps"}));
   run_training(small_.config("mlm", "other"),
@@ -239,16 +293,7 @@ TEST_F(TrainerTest, UnknownMetricForTheBestIsRefusedAtOnce) {
 
 TEST_F(TrainerTest, FineTunesWhatItPretrained) {
   train(small_.config("mlm", "pretrained"));
-  const std::string yaml =
-      "init_from: " + small_.path("pretrained") +
-      "\ndata:\n  train: [{path: " + small_.path("train.tsv") +
-      "}]\n  evaluate: [{path: " + small_.path("held_out.tsv") +
-      "}]\nobjective: {type: classify}\ntrain: {duration: 2 epochs, batch_sequences: 8, "
-      "precision: fp32, optimizer: {lr: 1e-3}, evaluate_every: 1 epochs, best_by: "
-      "eval_accuracy}\nrun: {directory: " +
-      small_.path("tuned") + ", device: cpu}\n";
-  const auto config = read_run_config(config::Document::parse(yaml, "tune.yaml"));
-  train(config);
+  train(fine_tuning("pretrained", "tuned"));
   const auto metrics =
       evaluate_directory(small_.path("tuned/last"), {small_.path("held_out.tsv")}, {});
   const auto logged = small_.values("tuned", "eval/accuracy");

@@ -226,6 +226,58 @@ TEST_F(Sweep, AnUnknownDecidingMetricIsRefusedBeforeTheFirstRun) {
   EXPECT_FALSE(std::filesystem::exists(small_.path("sweep")));
 }
 
+TEST_F(Sweep, ARunThatDivergesIsRankedLastAndTheOthersAreTrained) {
+  const std::vector<std::string> overrides = {
+      "train.nan_policy={max_consecutive_skips: 1}", "train.clip_norm=null",
+      "train.schedule={type: constant}", "train.optimizer.type=sgd",
+      "grid={train.optimizer.lr: [1e38, 1e-2]}"};
+  for (const auto resume : {Resume::kAuto, Resume::kNever}) {
+    auto wanted = request(overrides);
+    wanted.resume = resume;
+    const auto result = run_sweep(wanted);
+    ASSERT_EQ(result.groups.size(), 2U);
+    EXPECT_EQ(result.groups[0].name, "lr-1e-2");
+    EXPECT_TRUE(result.groups[0].metrics.contains("eval_loss"));
+    EXPECT_TRUE(result.groups[1].metrics.empty());
+    EXPECT_NE(result.groups[1].runs.at(0).error.find("skipped"), std::string::npos);
+    EXPECT_EQ(diverged_runs(result), Names{"lr-1e38"});
+    EXPECT_TRUE(to_table(result).ends_with("diverged: lr-1e38\n"));
+    EXPECT_NE(to_json(result).find("\"error\":\"train: "), std::string::npos);
+  }
+}
+
+TEST_F(Sweep, MayBeRankedByAMetricOfItsTestFiles) {
+  const std::vector<std::string> overrides = {"grid={train.optimizer.lr: [1e-6, 0.1]}",
+                                              "train.best_by=test_loss"};
+  EXPECT_EQ(message(request(overrides)),
+            "train.best_by: test_loss needs test files, add --test FILE");
+  for (const bool has_evaluation : {true, false}) {
+    auto wanted = request(overrides);
+    if (!has_evaluation) {
+      wanted.overrides.insert(wanted.overrides.end(), {"data.evaluate=[]", "run.keep.best=0"});
+    }
+    wanted.tests = {small_.path("held_out.tsv")};
+    wanted.resume = Resume::kNever;
+    const auto result = run_sweep(wanted);
+    EXPECT_EQ(result.metric_for_best_model, "test_loss");
+    EXPECT_EQ(result.groups[0].name, "lr-0.1");
+    EXPECT_LT(result.groups[0].metrics.at("test_loss").mean,
+              result.groups[1].metrics.at("test_loss").mean);
+  }
+}
+
+TEST_F(Sweep, RunsGoOnWithChangedDataIfAllowed) {
+  auto wanted = request({"train.duration=4 steps", "train.save_every=2 steps"});
+  wanted.seeds = {1};
+  run_sweep(wanted);
+  wanted.overrides[0] = "train.duration=6 steps";
+  small_.folder().write("train.tsv", small_.file("train.tsv") + "one more row\tyes\n");
+  EXPECT_THROW(run_sweep(wanted), UserError);
+  wanted.allows_changed_data = true;
+  run_sweep(wanted);
+  EXPECT_TRUE(std::filesystem::exists(small_.path("sweep/seed-1/checkpoint-6")));
+}
+
 TEST_F(Sweep, ATfIdfRunResumesExactly) {
   auto config = [&](const std::string& directory) {
     auto wanted = request({"run.directory=" + small_.path(directory), "train.save_every=1 steps"});
