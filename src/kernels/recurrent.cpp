@@ -29,28 +29,29 @@ class RecurrentStates : public torch::autograd::Function<RecurrentStates> {
                                const at::Tensor& weight,
                                const at::Tensor& bias,
                                const at::Tensor& state,
-                               const std::optional<at::Tensor>& memory,
+                               const std::optional<at::Tensor>& cell_state,
                                const std::optional<at::Tensor>& projection,
                                const CellRule& rule,
                                const std::vector<int64_t>& counts) {
     const RecurrentBatch batch{
         .rule = rule,
         .weights = {.state = weight, .bias = bias, .projection = projection.value_or(at::Tensor())},
-        .before = {.state = state, .memory = memory.value_or(at::Tensor())},
+        .before = {.state = state, .cell_state = cell_state.value_or(at::Tensor())},
         .counts = counts};
     const auto result = recurrent_forward(batch, from_input);
     const auto& after = result.after;
-    context->save_for_backward({weight, bias, batch.weights.projection, state, batch.before.memory,
-                                after.state, after.memory, result.gates});
+    context->save_for_backward({weight, bias, batch.weights.projection, state,
+                                batch.before.cell_state, after.state, after.cell_state,
+                                result.gates});
     context->saved_data["cell"] = static_cast<int64_t>(rule.cell);
-    context->saved_data["memory_clip"] = rule.memory_clip;
+    context->saved_data["cell_clip"] = rule.cell_clip;
     context->saved_data["state_clip"] = rule.state_clip;
     context->saved_data["counts"] = counts;
     if (rule.cell != Cell::kLstm) {
       return {after.state};
     }
-    context->mark_non_differentiable({after.memory});
-    return {after.state, after.memory};
+    context->mark_non_differentiable({after.cell_state});
+    return {after.state, after.cell_state};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -58,23 +59,23 @@ class RecurrentStates : public torch::autograd::Function<RecurrentStates> {
     const auto saved = context->get_saved_variables();
     const RecurrentBatch batch{
         .rule = {.cell = static_cast<Cell>(context->saved_data["cell"].toInt()),
-                 .memory_clip = context->saved_data["memory_clip"].toDouble(),
+                 .cell_clip = context->saved_data["cell_clip"].toDouble(),
                  .state_clip = context->saved_data["state_clip"].toDouble()},
         .weights = {.state = saved[0], .bias = saved[1], .projection = saved[2]},
-        .before = {.state = saved[3], .memory = saved[4]},
+        .before = {.state = saved[3], .cell_state = saved[4]},
         .counts = context->saved_data["counts"].toIntVector()};
-    const RecurrentResult result{.after = {.state = saved[5], .memory = saved[6]},
+    const RecurrentResult result{.after = {.state = saved[5], .cell_state = saved[6]},
                                  .gates = saved[7]};
     // Arguments that are left out have no number.
-    const bool has_memory = batch.before.memory.defined();
+    const bool has_cell_state = batch.before.cell_state.defined();
     const bool is_projected = batch.weights.projection.defined();
     const RecurrentNeeds needs{
         .weight = context->needs_input_grad(1),
-        .projection = is_projected && context->needs_input_grad(has_memory ? 5 : 4),
-        .before = context->needs_input_grad(3) || (has_memory && context->needs_input_grad(4))};
+        .projection = is_projected && context->needs_input_grad(has_cell_state ? 5 : 4),
+        .before = context->needs_input_grad(3) || (has_cell_state && context->needs_input_grad(4))};
     const auto found = recurrent_backward(batch, result, gradients[0].contiguous(), needs);
-    return {found.input,         found.weight,     found.bias, found.before.state,
-            found.before.memory, found.projection, {},         {}};
+    return {found.input,      found.weight, found.bias, found.before.state, found.before.cell_state,
+            found.projection, {},           {}};
   }
 };
 
@@ -119,7 +120,7 @@ RecurrentState cell_step(const CellRule& rule,
   const auto product = from_state(before.state);
   if (gates_of(cell) == 1) {
     const auto sum = from_input + product;
-    return {.state = cell == Cell::kTanh ? at::tanh(sum) : at::relu(sum), .memory = {}};
+    return {.state = cell == Cell::kTanh ? at::tanh(sum) : at::relu(sum), .cell_state = {}};
   }
   const auto x = from_input.chunk(gates_of(cell), 1);
   const auto u = product.chunk(gates_of(cell), 1);
@@ -130,12 +131,12 @@ RecurrentState cell_step(const CellRule& rule,
                                   ? first * u[2]
                                   : from_state(first * before.state).chunk(gates_of(cell), 1)[2];
     const auto candidate = at::tanh(x[2] + of_candidate);
-    return {.state = candidate + second * (before.state - candidate), .memory = {}};
+    return {.state = candidate + second * (before.state - candidate), .cell_state = {}};
   }
-  const auto memory =
-      clipped(second * before.memory + first * at::tanh(x[2] + u[2]), rule.memory_clip);
-  return {.state = (at::sigmoid(x[3] + u[3]) * at::tanh(memory)).to(from_input.scalar_type()),
-          .memory = memory};
+  const auto cell_state =
+      clipped(second * before.cell_state + first * at::tanh(x[2] + u[2]), rule.cell_clip);
+  return {.state = (at::sigmoid(x[3] + u[3]) * at::tanh(cell_state)).to(from_input.scalar_type()),
+          .cell_state = cell_state};
 }
 
 at::Tensor clipped_state(const CellRule& rule, const at::Tensor& state) {
@@ -164,8 +165,8 @@ RecurrentState recurrent_states(const CellRule& rule,
   const auto contiguous = [](const at::Tensor& x) { return x.defined() ? x.contiguous() : x; };
   const auto found = RecurrentStates::apply(
       from_input.contiguous(), weight, weights.bias, before.state.contiguous(),
-      optional(contiguous(before.memory)), optional(projection), rule, counts);
-  return {.state = found[0], .memory = found.size() > 1 ? found[1] : at::Tensor()};
+      optional(contiguous(before.cell_state)), optional(projection), rule, counts);
+  return {.state = found[0], .cell_state = found.size() > 1 ? found[1] : at::Tensor()};
 }
 
 at::Tensor permuted_rows(const at::Tensor& x,

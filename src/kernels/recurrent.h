@@ -17,16 +17,16 @@ int64_t gates_of(Cell cell);
 /// A cell with its limits.
 struct CellRule {
   Cell cell = Cell::kLstm;
-  /// Of an LSTM (arXiv:1802.05365): the largest absolute value of its memory, which becomes that
-  /// where it would be larger, and of its projected state. Clipped values have no gradient.
-  double memory_clip = std::numeric_limits<double>::infinity();
+  /// Of an LSTM (arXiv:1802.05365): the largest absolute value of its cell state, which becomes
+  /// that where it would be larger, and of its projected state. Clipped values have no gradient.
+  double cell_clip = std::numeric_limits<double>::infinity();
   double state_clip = std::numeric_limits<double>::infinity();
 };
 
 /// What a recurrent layer keeps of a sequence.
 struct RecurrentState {
-  at::Tensor state;   // (B, S)
-  at::Tensor memory;  // (B, H) fp32, of an LSTM only
+  at::Tensor state;       // (B, S)
+  at::Tensor cell_state;  // (B, H) fp32, of an LSTM only
 };
 
 /// U h + bias of a state, or of one that the reset gate has changed: (b, H) -> (b, gates).
@@ -55,8 +55,8 @@ struct CellWeights {
 
 /// The states after all tokens of a batch whose rows are ordered by time: `counts[t]` sequences
 /// have a token t, the first ones of those of the step before. Equal to cell_step. from_input (N,
-/// gates), before: of counts[0] sequences or more -> state (N, S), memory (N, H) without gradient.
-/// The bits do not depend on the number of threads.
+/// gates), before: of counts[0] sequences or more -> state (N, S), cell state (N, H) without
+/// gradient. The bits do not depend on the number of threads.
 RecurrentState recurrent_states(const CellRule& rule,
                                 const at::Tensor& from_input,
                                 const CellWeights& weights,

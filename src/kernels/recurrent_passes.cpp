@@ -87,7 +87,7 @@ class ForwardPass {
     const int64_t tokens = from_input.size(0);
     result_.after.state = at::empty({tokens, batch.weights.state.size(1)}, like);
     if (has_values(rule_.cell)) {
-      result_.after.memory = at::empty({tokens, parts_.width}, like.dtype(at::kFloat));
+      result_.after.cell_state = at::empty({tokens, parts_.width}, like.dtype(at::kFloat));
     }
     if (has_gates(rule_.cell)) {
       result_.gates = at::empty_like(from_input);
@@ -114,7 +114,7 @@ class ForwardPass {
     }
     last_.state = after;
     if (rule_.cell == Cell::kLstm) {
-      last_.memory = result_.after.memory.narrow(0, first_, rows);
+      last_.cell_state = result_.after.cell_state.narrow(0, first_, rows);
     }
     first_ += rows;
   }
@@ -134,13 +134,13 @@ class ForwardPass {
               .begin = begin,
               .end = end,
               .columns = parts_.width,
-              .memory_clip = static_cast<float>(rule_.memory_clip),
+              .cell_clip = static_cast<float>(rule_.cell_clip),
               .from_input = row_of<const T>(from_input_, first_),
               .from_state = elements<const T>(from_state),
               .state = elements<const T>(before),
-              .memory_before = elements<const float>(last_.memory),
+              .cell_state_before = elements<const float>(last_.cell_state),
               .gates = row_of<T>(result_.gates, first_),
-              .memory = row_of<float>(result_.after.memory, first_),
+              .cell_state = row_of<float>(result_.after.cell_state, first_),
               .out = elements<T>(out)});
     });
   }
@@ -208,7 +208,7 @@ class BackwardPass {
     if (needs.before) {
       found.before.state = first_gradient(from_next_, batch_.before.state);
       if (rule_.cell == Cell::kLstm) {
-        found.before.memory = first_gradient(direct_, batch_.before.memory);
+        found.before.cell_state = first_gradient(direct_, batch_.before.cell_state);
       } else if (has_gates(rule_.cell)) {
         found.before.state.narrow(0, 0, direct_.size(0)).add_(direct_);
       }
@@ -248,12 +248,12 @@ class BackwardPass {
               .end = end,
               .columns = parts_.width,
               .continued = continued_,
-              .memory_clip = static_cast<float>(rule_.memory_clip),
+              .cell_clip = static_cast<float>(rule_.cell_clip),
               .gates = row_of<const T>(result_.gates, first_),
               .state = row_of<const T>(states.state, previous),
               .out = row_of<const T>(result_.after.state, first_),
-              .memory_before = row_of<const float>(states.memory, previous),
-              .memory = row_of<const float>(result_.after.memory, first_),
+              .cell_state_before = row_of<const float>(states.cell_state, previous),
+              .cell_state = row_of<const float>(result_.after.cell_state, first_),
               .gradient = elements<const T>(gradient),
               .from_next = elements<const T>(from_next_),
               .direct = elements<float>(direct_),

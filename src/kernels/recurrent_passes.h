@@ -21,7 +21,7 @@ struct RecurrentBatch {
 
 /// What the forward pass leaves.
 struct RecurrentResult {
-  /// (N, S), (N, H); a GRU with the reset behind the product has a memory here, the state's part
+  /// (N, S), (N, H); a GRU with the reset after the product has a cell state here, the state's part
   /// of the candidate.
   RecurrentState after;
   at::Tensor gates;  // (N, gates) after their activation; undefined for a cell without gates

@@ -42,7 +42,7 @@ class SublayerBlock : public Block {
     return run(0, steps_.size(), x, context);
   }
 
-  ForwardContext context_behind(const ForwardContext& context) const override {
+  ForwardContext context_after(const ForwardContext& context) const override {
     return context_before(steps_.size(), context);
   }
 
@@ -90,10 +90,10 @@ class SublayerBlock : public Block {
     uint32_t drop_path_site = 0;
   };
 
-  bool has_norm_behind_sum() const { return options_.norm_placement == NormPlacement::kPost; }
+  bool has_norm_after_sum() const { return options_.norm_placement == NormPlacement::kPost; }
 
   at::Tensor normalized(const Step& step, const at::Tensor& x) const {
-    return !has_norm_behind_sum() && step.norm ? step.norm->forward(x) : x;
+    return !has_norm_after_sum() && step.norm ? step.norm->forward(x) : x;
   }
 
   /// What is added to the stream, before dropout.
@@ -151,15 +151,15 @@ class SublayerBlock : public Block {
     if (step.replaces_stream) {
       const auto output =
           kernels::dropout(branch, context.rate(step.dropout), context.rng_key(step.output_site));
-      return has_norm_behind_sum() && step.norm ? step.norm->forward(output) : output;
+      return has_norm_after_sum() && step.norm ? step.norm->forward(output) : output;
     }
     const Residual residual{.stream = stream,
                             .branch = branch,
                             .dropout = context.rate(step.dropout),
                             .rng_key = context.rng_key(step.output_site)};
-    return has_norm_behind_sum() ? step.norm->add_norm(residual)
-                                 : kernels::add_dropout(residual.stream, residual.branch,
-                                                        residual.dropout, residual.rng_key);
+    return has_norm_after_sum() ? step.norm->add_norm(residual)
+                                : kernels::add_dropout(residual.stream, residual.branch,
+                                                       residual.dropout, residual.rng_key);
   }
 
   void record_attention(const Step& step,
@@ -188,7 +188,7 @@ class SublayerBlock : public Block {
     for (std::size_t i = first; i < last; ++i) {
       stream = add_branch(steps_[i], stream, branch_of(steps_[i], stream, *context), *context);
       if (steps_[i].shortens_sequences) {
-        shortened = steps_[i].sublayer->context_behind(*context);
+        shortened = steps_[i].sublayer->context_after(*context);
         context = &shortened;
       }
     }
@@ -199,7 +199,7 @@ class SublayerBlock : public Block {
   ForwardContext context_before(std::size_t index, ForwardContext context) const {
     for (std::size_t i = 0; i < index; ++i) {
       if (steps_[i].shortens_sequences) {
-        context = steps_[i].sublayer->context_behind(context);
+        context = steps_[i].sublayer->context_after(context);
       }
     }
     return context;
@@ -247,7 +247,7 @@ class SublayerBlock : public Block {
     step.replaces_stream = kind->replaces_stream || (step.scale && !step.scale->keeps_input());
     const auto input_width = width_;
     width_ = output_width(*kind, step);
-    step.norm = has_norm ? norm_of(has_norm_behind_sum() ? width_ : input_width) : nullptr;
+    step.norm = has_norm ? norm_of(has_norm_after_sum() ? width_ : input_width) : nullptr;
     step.output_norm = has_output_norm ? norm_of(width_) : nullptr;
     if (options_.gate && !step.replaces_stream) {
       add_gates(step, own.layer);
@@ -258,7 +258,7 @@ class SublayerBlock : public Block {
         register_module(name + part, module);
       }
     };
-    if (!has_norm_behind_sum()) {
+    if (!has_norm_after_sum()) {
       register_if_made("_norm", step.norm);
     }
     register_module(name, step.module);
@@ -267,7 +267,7 @@ class SublayerBlock : public Block {
     if (step.gate) {
       register_module(name + "_gate", step.gate);
     }
-    if (has_norm_behind_sum()) {
+    if (has_norm_after_sum()) {
       register_if_made("_norm", step.norm);
     }
     steps_.push_back(std::move(step));
@@ -290,7 +290,7 @@ class SublayerBlock : public Block {
     return make_norm(options);
   }
 
-  /// Of the stream behind a sub-layer that reads one of width_.
+  /// Of the stream after a sub-layer that reads one of width_.
   int64_t output_width(const SublayerDefinition& kind, const Step& step) const {
     const auto dim = options_.dim();
     const auto refuse = [&](const std::string& reason) {
@@ -302,14 +302,14 @@ class SublayerBlock : public Block {
     }
     const auto output = step.sublayer->output_dim().value_or(dim);
     if (!step.replaces_stream && (width_ != dim || output != dim)) {
-      refuse(str_cat("has ", width_, " features before and ", output, " behind it, must be dim ",
+      refuse(str_cat("has ", width_, " features before and ", output, " after it, must be dim ",
                      dim, " for a residual connection"));
     }
     return output;
   }
 
   BlockOptions options_;
-  int64_t width_;  // of the stream behind the sub-layers
+  int64_t width_;  // of the stream after the sub-layers
   std::vector<Step> steps_;
 };
 

@@ -57,7 +57,7 @@ class Block : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& x,
                              const ForwardContext& context) = 0;  // (N, D) -> (N, D)
   /// The context of the rows that forward() returns; another one if it shortens the sequences.
-  virtual ForwardContext context_behind(const ForwardContext& context) const { return context; }
+  virtual ForwardContext context_after(const ForwardContext& context) const { return context; }
   /// Computes only the selected rows that forward() returns; skips work for the others:
   /// (N, D) -> (M, D).
   /// Dropout is then keyed by selected row, not by token.

@@ -45,7 +45,7 @@ inline constexpr int64_t kRepeatedSublayer = int64_t{1} << 16;
 /// Added to the layer index for the distance vectors of its attention.
 inline constexpr int64_t kDistanceSites = int64_t{1} << 19;
 
-/// Added to the layer index for the classifier behind it (early exit).
+/// Added to the layer index for the classifier after it (early exit).
 inline constexpr int64_t kExitSites = int64_t{1} << 21;
 
 /// Times its letter, added to the layer index of a sub-layer that has a group of sites of its own.

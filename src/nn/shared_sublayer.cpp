@@ -25,8 +25,8 @@ class SublayerOfOtherLayer : public Sublayer {
   bool mixes_tokens() const override { return sublayer_->mixes_tokens(); }
   bool must_run() const override { return sublayer_->must_run(); }
   std::optional<int64_t> output_dim() const override { return sublayer_->output_dim(); }
-  ForwardContext context_behind(const ForwardContext& context) const override {
-    return sublayer_->context_behind(context);
+  ForwardContext context_after(const ForwardContext& context) const override {
+    return sublayer_->context_after(context);
   }
   void gate_keys(const ComputationGateMaker& /*make*/) override {
     TORCH_CHECK(false, "shared sub-layers cannot have gates");

@@ -177,19 +177,19 @@ ForwardContext StackImpl::with_shared_scores(const ForwardContext& context,
   return result;
 }
 
-ForwardContext StackImpl::context_behind_layer(std::size_t layer,
-                                               const ForwardContext& context) const {
-  return is_dropped(layer, context) ? context : blocks_[layer]->context_behind(context);
+ForwardContext StackImpl::context_after_layer(std::size_t layer,
+                                              const ForwardContext& context) const {
+  return is_dropped(layer, context) ? context : blocks_[layer]->context_after(context);
 }
 
 ForwardContext StackImpl::context_before(std::size_t layer, ForwardContext context) const {
   for (std::size_t i = 0; shortens_sequences_ && i < layer; ++i) {
-    context = context_behind_layer(i, context);
+    context = context_after_layer(i, context);
   }
   return context;
 }
 
-ForwardContext StackImpl::context_behind(const ForwardContext& context) const {
+ForwardContext StackImpl::context_after(const ForwardContext& context) const {
   return context_before(blocks_.size(), context);
 }
 
@@ -262,7 +262,7 @@ at::Tensor StackImpl::forward_first(std::size_t count,
   for (std::size_t layer = 0; layer < count; ++layer) {
     stream = forward_layer(layer, stream, context);
     if (shortens_sequences_) {
-      context = context_behind_layer(layer, context);
+      context = context_after_layer(layer, context);
     }
   }
   return stream;

@@ -47,7 +47,7 @@ struct StackOptions {
   std::optional<NormOptions> norm = {};     // final norm of pre-norm stacks
   std::optional<LayerMixOptions> mix = {};  // the output is a mix of the states of all layers
   bool has_encoder_mix = false;             // the encoder states are a mix for each layer
-  bool may_shorten = false;  // the model can read fewer rows than tokens behind the layers
+  bool may_shorten = false;  // the model can read fewer rows than tokens after the layers
   Positions positions = {};  // rotate queries and keys, and bias the scores, in all layers
 };
 
@@ -73,20 +73,20 @@ class StackImpl : public torch::nn::Module {
                            const at::Tensor& x,
                            const ForwardContext& shared,
                            const RowSelection* selection = nullptr);
-  /// The norm behind the last layer, if there is one.
+  /// The norm after the last layer, if there is one.
   at::Tensor final_norm(const at::Tensor& stream) const;
 
-  /// Whether the states between the layers have D features, as those behind them do.
+  /// Whether the states between the layers have D features, as those after them do.
   bool has_one_width() const { return has_one_width_; }
   /// Whether the rows between the layers are more than the tokens, so that only forward() and
   /// forward_selected() can be called.
   bool has_span_nodes() const { return span_nodes_ != SpanNodes::kNone; }
-  /// Whether the stack reads segments one after another and writes a memory behind each, so that
+  /// Whether the stack reads segments one after another and writes a memory after each, so that
   /// only forward() and forward_selected() can be called.
   bool has_memory() const { return memory_ != nullptr; }
 
   /// The context of the rows that forward() returns: another one if layers shorten the sequences.
-  ForwardContext context_behind(const ForwardContext& context) const;
+  ForwardContext context_after(const ForwardContext& context) const;
 
   /// Only the selected rows that forward() returns; the last block skips the others.
   /// (N, D) -> (M, D)
@@ -96,10 +96,10 @@ class StackImpl : public torch::nn::Module {
 
  private:
   ForwardContext begin(const at::Tensor& x, const ForwardContext& given) const;
-  /// The input of the first layer, and the states behind the last.
+  /// The input of the first layer, and the states after the last.
   at::Tensor opened(const at::Tensor& x) const;
   at::Tensor closed(const at::Tensor& states, at::ScalarType type) const;
-  /// The parts of forward() behind the rows of spans.
+  /// The parts of forward() after the rows of spans.
   at::Tensor forward_rows(const at::Tensor& x, const ForwardContext& context);
   /// Mix of the states of all layers: (N, D) -> (N, K D), or the selected rows.
   at::Tensor forward_mix(const at::Tensor& x,
@@ -121,7 +121,7 @@ class StackImpl : public torch::nn::Module {
   /// Output of the first `count` blocks.
   at::Tensor forward_first(std::size_t count, const at::Tensor& x, const ForwardContext& given);
   /// The context of the rows that a layer returns, given that of those that it reads.
-  ForwardContext context_behind_layer(std::size_t layer, const ForwardContext& context) const;
+  ForwardContext context_after_layer(std::size_t layer, const ForwardContext& context) const;
   /// The context of the rows that a layer reads.
   ForwardContext context_before(std::size_t layer, ForwardContext context) const;
 

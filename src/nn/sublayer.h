@@ -41,7 +41,7 @@ class Sublayer : public torch::nn::Module {
   virtual std::optional<int64_t> output_dim() const { return std::nullopt; }
 
   /// The context of the rows that forward() returns; another one if it shortens the sequences.
-  virtual ForwardContext context_behind(const ForwardContext& context) const { return context; }
+  virtual ForwardContext context_after(const ForwardContext& context) const { return context; }
 
   /// Gates the rows that its keys and values are computed from, if it has any. Throws config::Error
   /// for a type whose keys cannot be gated.

@@ -26,9 +26,9 @@ struct CellCase {
   bool is_projected = false;
 };
 
-bool has_clip(const CellRule& rule) { return rule.memory_clip < 1 || rule.state_clip < 1; }
+bool has_clip(const CellRule& rule) { return rule.cell_clip < 1 || rule.state_clip < 1; }
 
-/// from_input, weight, bias, state, memory, projection.
+/// from_input, weight, bias, state, cell state, projection.
 std::vector<at::Tensor> cell_inputs(const CellCase& given) {
   const auto gates = gates_of(given.rule.cell) * kCellWidth;
   const auto state = given.is_projected ? kProjectedWidth : kCellWidth;
@@ -43,7 +43,7 @@ std::vector<at::Tensor> cell_inputs(const CellCase& given) {
 
 RecurrentState before_of(const std::vector<at::Tensor>& inputs) {
   return {.state = inputs[3],
-          .memory = inputs[4].defined() ? inputs[4].to(at::kFloat) : at::Tensor()};
+          .cell_state = inputs[4].defined() ? inputs[4].to(at::kFloat) : at::Tensor()};
 }
 
 CellWeights weights_of(const std::vector<at::Tensor>& inputs) {
@@ -62,30 +62,30 @@ RecurrentState by_step(const CellCase& given, const std::vector<at::Tensor>& inp
   };
   auto last = before_of(inputs);
   std::vector<at::Tensor> states;
-  std::vector<at::Tensor> memories;
+  std::vector<at::Tensor> cell_states;
   int64_t first = 0;
   for (const auto rows : kCellCounts) {
     const auto rows_of = [&](const at::Tensor& x) {
       return x.defined() ? x.narrow(0, 0, rows) : x;
     };
     last = cell_step(given.rule, inputs[0].narrow(0, first, rows), product,
-                     {.state = rows_of(last.state), .memory = rows_of(last.memory)});
+                     {.state = rows_of(last.state), .cell_state = rows_of(last.cell_state)});
     if (weights.projection.defined()) {
       last.state = clipped_state(given.rule, at::linear(last.state, weights.projection));
     }
     states.push_back(last.state);
-    memories.push_back(last.memory);
+    cell_states.push_back(last.cell_state);
     first += rows;
   }
   return {.state = at::cat(states),
-          .memory = last.memory.defined() ? at::cat(memories) : at::Tensor()};
+          .cell_state = last.cell_state.defined() ? at::cat(cell_states) : at::Tensor()};
 }
 
 const std::vector<CellCase> kCells = {
     {"Lstm", {.cell = Cell::kLstm}},
     {"LstmProjected", {.cell = Cell::kLstm}, true},
-    {"LstmMemoryClip", {.cell = Cell::kLstm, .memory_clip = 0.5}},
-    {"LstmBothClips", {.cell = Cell::kLstm, .memory_clip = 0.5, .state_clip = 0.25}, true},
+    {"LstmCellClip", {.cell = Cell::kLstm, .cell_clip = 0.5}},
+    {"LstmBothClips", {.cell = Cell::kLstm, .cell_clip = 0.5, .state_clip = 0.25}, true},
     {"Gru", {.cell = Cell::kGru}},
     {"GruResetBefore", {.cell = Cell::kGruResetBefore}},
     {"Tanh", {.cell = Cell::kTanh}},
@@ -125,8 +125,8 @@ TEST_P(EachCell, MemoryEqualsThatOfSteps) {
   for (const auto& given : kCells) {
     if (given.rule.cell == Cell::kLstm) {
       const auto inputs = cell_inputs(given);
-      comparison::expect_near(fused_states(given, inputs).memory, by_step(given, inputs).memory, {},
-                              given.name);
+      comparison::expect_near(fused_states(given, inputs).cell_state,
+                              by_step(given, inputs).cell_state, {}, given.name);
     }
   }
 }
@@ -137,9 +137,9 @@ TEST(RecurrentStates, AreClippedToTheLimits) {
   at::manual_seed(1);
   const auto& given = kCells[3];
   const auto after = fused_states(given, cell_inputs(given));
-  EXPECT_EQ(after.memory.abs().max().item<double>(), 0.5);
+  EXPECT_EQ(after.cell_state.abs().max().item<double>(), 0.5);
   EXPECT_EQ(after.state.abs().max().item<double>(), 0.25);
-  EXPECT_GT(after.memory.abs().lt(0.5).sum().item<int64_t>(), 50);
+  EXPECT_GT(after.cell_state.abs().lt(0.5).sum().item<int64_t>(), 50);
   EXPECT_GT(after.state.abs().lt(0.25).sum().item<int64_t>(), 20);
 }
 
@@ -149,7 +149,7 @@ TEST(RecurrentStates, NotANumberStaysOne) {
   auto inputs = cell_inputs(given);
   inputs[0].slice(0, 0, 1).fill_(std::numeric_limits<float>::quiet_NaN());
   const auto after = fused_states(given, inputs);
-  EXPECT_TRUE(after.memory[0].isnan().all().item<bool>());
+  EXPECT_TRUE(after.cell_state[0].isnan().all().item<bool>());
   EXPECT_TRUE(after.state[0].isnan().all().item<bool>());
 }
 

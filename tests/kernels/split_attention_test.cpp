@@ -50,7 +50,7 @@ class SplitAttention : public comparison::EveryVariant {
     }
   }
 
-  /// Values behind the keys of the same tensor change no bit.
+  /// Values after the keys of the same tensor change no bit.
   void compare_sides(const std::vector<at::Tensor>& inputs,
                      const Layout& queries,
                      const Layout& keys,

@@ -316,7 +316,7 @@ PartialAttention separate_attention(const AttentionInput& input,
     }
   }
   const auto query = with_query_bias(input.query, settings);
-  const auto distances = distance_products(query, input.key, settings);
+  const auto distances = distance_products(query, split_key_value(key, value).first, settings);
   const auto results =
       SplitAttention::apply(with_contiguous_rows(query), key, value,
                             optional(with_span(settings.distance_bias, plan->span, plan->heads)),

@@ -24,6 +24,7 @@ float* scratch(int64_t floats) {
   thread_local int64_t size = 0;
   const int64_t wanted = floats + kAlignment;
   if (size < wanted) {
+    size = 0;  // the allocation may fail
     memory.reset();
     memory.reset(new float[wanted]);
     size = wanted;

@@ -17,7 +17,7 @@ std::optional<at::Tensor> products_with_vectors(const at::Tensor& rows,
     return std::nullopt;
   }
   const auto by_head = [&](const at::Tensor& x) {
-    return x.view({x.size(0), heads, -1}).transpose(0, 1);
+    return x.view({x.size(0), heads, x.size(1) / heads}).transpose(0, 1);
   };
   return batched_product(by_head(rows), by_head(vectors.to(rows.scalar_type())).transpose(1, 2))
       .contiguous();

@@ -26,14 +26,14 @@ inline void lstm_forward(const CellForward<T>& step, int64_t row) {
     const Vec forget = sigmoid(gate(1)).value;
     const Vec candidate = tanh(gate(2));
     const Vec output = sigmoid(gate(3)).value;
-    const Vec before = load_up_to(step.memory_before + row * width + i, count);
-    const Vec memory = clipped(fma(forget, before, input * candidate), step.memory_clip);
+    const Vec before = load_up_to(step.cell_state_before + row * width + i, count);
+    const Vec cell_state = clipped(fma(forget, before, input * candidate), step.cell_clip);
     store_up_to(gates + i, input, count);
     store_up_to(gates + width + i, forget, count);
     store_up_to(gates + 2 * width + i, candidate, count);
     store_up_to(gates + 3 * width + i, output, count);
-    store_up_to(step.memory + row * width + i, memory, count);
-    store_up_to(step.out + row * width + i, output * tanh(memory), count);
+    store_up_to(step.cell_state + row * width + i, cell_state, count);
+    store_up_to(step.out + row * width + i, output * tanh(cell_state), count);
   });
 }
 
@@ -54,7 +54,7 @@ inline void gru_forward(const CellForward<T>& step, int64_t row) {
     store_up_to(gates + i, reset, count);
     store_up_to(gates + width + i, update, count);
     store_up_to(gates + 2 * width + i, candidate, count);
-    store_up_to(step.memory + row * width + i, from_state, count);
+    store_up_to(step.cell_state + row * width + i, from_state, count);
     store_up_to(step.out + row * width + i, fma(update, before - candidate, candidate), count);
   });
 }
@@ -159,21 +159,21 @@ inline void lstm_backward(const CellBackward<T>& step, int64_t row) {
     const Vec forget = load_up_to(gates + width + i, count);
     const Vec candidate = load_up_to(gates + 2 * width + i, count);
     const Vec output = load_up_to(gates + 3 * width + i, count);
-    const Vec memory = load_up_to(step.memory + row * width + i, count);
-    const Vec squashed = tanh(memory);
-    const Vec before = load_up_to(step.memory_before + row * width + i, count);
+    const Vec cell_state = load_up_to(step.cell_state + row * width + i, count);
+    const Vec squashed = tanh(cell_state);
+    const Vec before = load_up_to(step.cell_state_before + row * width + i, count);
     const Vec dout = state_gradient(step, row, i, count);
     const Vec dclipped =
         direct_gradient(step, row, i, count) + through_tanh(dout * output, squashed);
-    const Vec dmemory = where_less(absolute(memory), set(step.memory_clip), dclipped, zero());
+    const Vec dcell_state = where_less(absolute(cell_state), set(step.cell_clip), dclipped, zero());
     if (step.recomputed != nullptr) {
       store_up_to(step.recomputed + row * width + i, output * squashed, count);
     }
-    store_up_to(gradients + i, through_sigmoid(dmemory * candidate, input), count);
-    store_up_to(gradients + width + i, through_sigmoid(dmemory * before, forget), count);
-    store_up_to(gradients + 2 * width + i, through_tanh(dmemory * input, candidate), count);
+    store_up_to(gradients + i, through_sigmoid(dcell_state * candidate, input), count);
+    store_up_to(gradients + width + i, through_sigmoid(dcell_state * before, forget), count);
+    store_up_to(gradients + 2 * width + i, through_tanh(dcell_state * input, candidate), count);
     store_up_to(gradients + 3 * width + i, through_sigmoid(dout * squashed, output), count);
-    store_up_to(step.direct + row * width + i, dmemory * forget, count);
+    store_up_to(step.direct + row * width + i, dcell_state * forget, count);
   });
 }
 
@@ -187,7 +187,7 @@ inline void gru_backward(const CellBackward<T>& step, int64_t row) {
     const Vec reset = load_up_to(gates + i, count);
     const Vec update = load_up_to(gates + width + i, count);
     const Vec candidate = load_up_to(gates + 2 * width + i, count);
-    const Vec from_state = load_up_to(step.memory + row * width + i, count);
+    const Vec from_state = load_up_to(step.cell_state + row * width + i, count);
     const Vec before = load_up_to(step.state + row * width + i, count);
     const Vec dout = state_gradient(step, row, i, count) + direct_gradient(step, row, i, count);
     const Vec dcandidate = through_tanh(dout * (set(1.0F) - update), candidate);

@@ -15,7 +15,7 @@ enum class Activation {
 /// Cells of recurrent layers, in the form of torch::nn. H: width of the state.
 enum class Cell {
   kLstm,  // 4 H gates: input, forget, candidate, output
-  kGru,   // 3 H gates: reset, update, candidate; the reset is behind the product with the state
+  kGru,   // 3 H gates: reset, update, candidate; the reset is after the product with the state
   kGruResetBefore,  // the same gates; the reset is in front of that product (arXiv:1406.1078)
   kTanh,            // H
   kRelu,            // H
@@ -101,21 +101,21 @@ struct ActivationRows {
 };
 
 /// One step of a recurrent cell for rows [begin, end). Each row is a sequence. A GRU with the reset
-/// in front of the product has two halves, before the product of the reset state and behind it.
+/// in front of the product has two halves, before the product of the reset state and after it.
 template <class T>
 struct CellForward {
   Cell cell;
   int64_t begin;
   int64_t end;
-  int64_t columns;             // H
-  float memory_clip;           // LSTM: largest absolute value of its memory
-  const T* from_input;         // (rows, gates)
-  const T* from_state;         // (rows, gates); in two halves (rows, 2 H), then (rows, H)
-  const T* state;              // (rows, H) before
-  const float* memory_before;  // LSTM: its memory (rows, H)
-  T* gates;                    // (rows, gates) after their activation
-  float* memory;               // (rows, H) LSTM: its memory; GRU: the state's part of the candidate
-  T* out;                      // (rows, H) the state after; of the first half the reset state
+  int64_t columns;                 // H
+  float cell_clip;                 // LSTM: largest absolute value of its cell state
+  const T* from_input;             // (rows, gates)
+  const T* from_state;             // (rows, gates); in two halves (rows, 2 H), then (rows, H)
+  const T* state;                  // (rows, H) before
+  const float* cell_state_before;  // LSTM: its cell state (rows, H)
+  T* gates;                        // (rows, gates) after their activation
+  float* cell_state;  // (rows, H) LSTM: its cell state; GRU: the state's part of the candidate
+  T* out;             // (rows, H) the state after; of the first half the reset state
 };
 
 /// Its gradient.
@@ -126,16 +126,16 @@ struct CellBackward {
   int64_t end;
   int64_t columns;
   int64_t continued;  // the first rows have a next step
-  float memory_clip;
+  float cell_clip;
   const T* gates;
   const T* state;
   const T* out;
-  const float* memory_before;
-  const float* memory;
+  const float* cell_state_before;
+  const float* cell_state;
   const T* gradient;   // (rows, H) of `out`, but for what the next step adds
   const T* from_next;  // (continued, H) through the product with the state; null: in `gradient`
   /// (rows, H) what else the next step adds, then what this one adds to the one before. LSTM: to
-  /// the gradient of the memory; GRU: to that of the state.
+  /// the gradient of the cell state; GRU: to that of the state.
   float* direct;
   T* input_gradient;  // (rows, gates) of from_input
   T* state_gradient;  // GRU: of from_state; otherwise it is input_gradient

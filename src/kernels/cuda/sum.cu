@@ -10,9 +10,9 @@ constexpr int kTurns = 16;  // rows that a block reads at once
 template <class T>
 __global__ void sum_rows(const T* x, int64_t rows, int64_t columns, float* sums, bool is_wide) {
   __shared__ Vector parts[kTurns][kWarp];
-  const int64_t column = (int64_t{blockIdx.x} * kWarp + threadIdx.x) * kWidth;
+  const int64_t column = (int64_t{blockIdx.y} * kWarp + threadIdx.x) * kWidth;
   const int count = count_at(column, columns);
-  const int64_t first = int64_t{blockIdx.y} * kSumRows;
+  const int64_t first = int64_t{blockIdx.x} * kSumRows;
   const int64_t last = min(rows, first + kSumRows);
   Vector total{};
   for (int64_t row = first + threadIdx.y; row < last; row += kTurns) {
@@ -33,7 +33,7 @@ __global__ void sum_rows(const T* x, int64_t rows, int64_t columns, float* sums,
       total.at[i] += parts[turn][threadIdx.x].at[i];
     }
   }
-  store(sums + int64_t{blockIdx.y} * columns + column, total, count, is_wide);
+  store(sums + int64_t{blockIdx.x} * columns + column, total, count, is_wide);
 }
 
 }  // namespace
@@ -43,7 +43,8 @@ void column_sum(const T* x, int64_t rows, int64_t columns, float* sums) {
   if (rows == 0 || columns == 0) {
     return;
   }
-  const dim3 blocks(blocks_for(columns, int64_t{kWarp} * kWidth), blocks_for(rows, kSumRows));
+  // Blocks of rows in x: only that dimension of a grid may be larger than 65,535.
+  const dim3 blocks(blocks_for(rows, kSumRows), blocks_for(columns, int64_t{kWarp} * kWidth));
   const bool is_wide = columns % kWidth == 0 && are_aligned(x, sums);
   sum_rows<<<blocks, dim3(kWarp, kTurns), 0, c10::cuda::getCurrentCUDAStream()>>>(x, rows, columns,
                                                                                   sums, is_wide);

@@ -32,7 +32,7 @@ std::vector<std::pair<std::string, at::Tensor*>> RnnDecoderState::tensors() {
   };
   for (std::size_t i = 0; i < layers.size(); ++i) {
     add(str_cat("state_", i), layers[i].state);
-    add(str_cat("memory_", i), layers[i].memory);
+    add(str_cat("memory_", i), layers[i].cell_state);
   }
   add("features", features);
   add("coverage", coverage);

@@ -69,7 +69,7 @@ Seq2SeqRnn::Seq2SeqRnn(const ModelOptions& options) : options_(options) {
     return register_module(name, nn::Linear(nn::LinearOptions{encoded, width}));
   };
   const bool has_memory =
-      encoder_.front()->initial_state(1, at::empty({1, options.dim})).memory.defined();
+      encoder_.front()->initial_state(1, at::empty({1, options.dim})).cell_state.defined();
   for (int64_t layer = 0; layer < layers; ++layer) {
     bridges_.emplace_back(bridge(str_cat("bridge_", layer), state_width));
     if (has_memory) {

@@ -81,9 +81,9 @@ RnnDecoderState Seq2SeqRnn::initial_state(const RnnDecoderSource& source) {
   RnnDecoderState state;
   for (std::size_t i = 0; i < bridges_.size(); ++i) {
     kernels::RecurrentState layer{.state = bridges_[i]->forward(source.summary).tanh(),
-                                  .memory = {}};
+                                  .cell_state = {}};
     if (!memory_bridges_.empty()) {
-      layer.memory = memory_bridges_[i]->forward(source.summary).to(at::kFloat);
+      layer.cell_state = memory_bridges_[i]->forward(source.summary).to(at::kFloat);
     }
     state.layers.push_back(std::move(layer));
   }

@@ -161,7 +161,7 @@ int64_t dextra_output_of(const AttentionOptions& options) {
 
 /// The same attention from p features to D. What depends on the width of a head keeps its ratio to
 /// it.
-AttentionOptions behind_unit(AttentionOptions options) {
+AttentionOptions after_unit(AttentionOptions options) {
   const auto width = dextra_output_of(options) / options.heads;
   const auto ratio = static_cast<double>(head_dim(options)) / static_cast<double>(width);
   options.output_dim = options.dim;
@@ -180,7 +180,7 @@ class DelightAttention : public Attention {
   DelightAttention(const AttentionOptions& options, const DextraOptions& unit)
       : wants_distances_(options.distance_scores.has_value()) {
     unit_ = register_module("dextra", DextraUnit(unit));
-    attention_ = register_module("attention", make_full_attention(behind_unit(options)));
+    attention_ = register_module("attention", make_full_attention(after_unit(options)));
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
@@ -217,7 +217,7 @@ void check_delight(const config::Section& section,
     section.fail("type", str_cat("found delight: ", features, " cannot be divided among ",
                                  options.heads, " heads of even width"));
   }
-  const auto rotated = behind_unit(options).rotary;
+  const auto rotated = after_unit(options).rotary;
   if (rotated.theta > 0 && (rotated.width % 2 != 0 || rotated.width > width)) {
     section.fail("type", str_cat("found delight: rotary positions would rotate ", rotated.width,
                                  " of the ", width,

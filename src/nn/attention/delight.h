@@ -91,7 +91,7 @@ class DextraUnitImpl : public torch::nn::Module {
 };
 TORCH_MODULE(DextraUnit);
 
-/// Type `delight`: attention behind a DExTra unit (arXiv:2008.00623).
+/// Type `delight`: attention after a DExTra unit (arXiv:2008.00623).
 AttentionMaker read_delight_attention(config::Section& section);
 
 }  // namespace weft::nn

@@ -11,7 +11,7 @@ namespace weft::nn {
 
 namespace {
 
-/// Rows of x by place; `missing` for the place behind the last.
+/// Rows of x by place; `missing` for the place after the last.
 at::Tensor scatter(const at::Tensor& x, const at::Tensor& places, double missing) {
   return at::cat({x, at::full({1, x.size(1)}, missing, x.options())}).index_select(0, places);
 }

@@ -1,5 +1,6 @@
 #include "nn/attention/self_attention.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/linear/linear.h"
@@ -19,12 +20,13 @@ RotaryAngles::RotaryAngles(const AttentionOptions& options) : options_(options.r
   options_.width = options_.width > 0 ? options_.width : head_dim(options);
 }
 
-at::Tensor RotaryAngles::table(int64_t longest, const at::Device& device) {
+at::Tensor RotaryAngles::table(const kernels::Layout& layout, const at::Device& device) {
   if (options_.theta == 0) {
     return {};
   }
   return table_.at_least(
-      longest, device, [&](int64_t rows) { return kernels::rotary_table(rows, options_, device); });
+      std::max(layout.max_length, layout.position_limit), device,
+      [&](int64_t rows) { return kernels::rotary_table(rows, options_, device); });
 }
 
 namespace {
@@ -86,7 +88,7 @@ SelfAttention::SelfAttention(const AttentionOptions& options, const SelfAttentio
 }
 
 at::Tensor SelfAttention::rotary_table(const ForwardContext& context, const at::Device& device) {
-  return angles_.table(context.layout.position_limit, device);
+  return angles_.table(context.layout, device);
 }
 
 kernels::RngKey SelfAttention::rng_key(const ForwardContext& context) const {
@@ -170,12 +172,11 @@ at::Tensor SelfAttention::attend_with_cache(const at::Tensor& qkv,
 }
 
 at::Tensor SelfAttention::attend_with_memory(const at::Tensor& x, const ForwardContext& context) {
-  const auto continued = behind_memory(x, parts_.memory, options_.layer, context);
+  const auto continued = after_memory(x, parts_.memory, options_.layer, context);
   const auto& layout = continued.layout;
   add_compression_loss(x, continued.compressed, context);
-  const auto rows =
-      separate_rows(qkv_->forward(continued.rows, context),
-                    angles_.table(layout.position_limit, x.device()), layout.positions, options_);
+  const auto rows = separate_rows(qkv_->forward(continued.rows, context),
+                                  angles_.table(layout, x.device()), layout.positions, options_);
   const auto places = kernels::to_device(continued.places, x.device());
   return parts_.core->forward(
       {.rows = {.query = rows.query.index_select(0, places), .key = rows.key, .value = rows.value},

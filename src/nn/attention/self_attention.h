@@ -32,8 +32,9 @@ class RotaryAngles {
  public:
   explicit RotaryAngles(const AttentionOptions& options);
 
-  /// (longest or more, width); undefined if theta is 0, i.e. without RoPE.
-  at::Tensor table(int64_t longest, const at::Device& device);
+  /// For the positions of these sequences and for the places of their tokens, by which fused
+  /// kernels rotate: (rows, width). Undefined if theta is 0, i.e. without RoPE.
+  at::Tensor table(const kernels::Layout& layout, const at::Device& device);
 
  private:
   kernels::RotaryOptions options_;

@@ -30,7 +30,7 @@ class InputConvolution : public torch::nn::Module {
   /// `norm`: of the sum, of the D features. `dropout`: rate.
   InputConvolution(const InputConvolutionOptions& own, const NormOptions& norm, double dropout);
 
-  /// `input` (N, D); `states` behind the first layer: (N, D), or those of the selected rows (M, D).
+  /// `input` (N, D); `states` after the first layer: (N, D), or those of the selected rows (M, D).
   at::Tensor forward(const at::Tensor& input,
                      const at::Tensor& states,
                      const ForwardContext& context,

@@ -15,7 +15,7 @@ namespace weft::nn {
 /// stop at the borders of the sequences.
 class SpacedRows {
  public:
-  /// `front` rows before each sequence and `back` rows behind it.
+  /// `front` rows before each sequence and `back` rows after it.
   SpacedRows(const kernels::Layout& layout, int64_t front, int64_t back, const at::Device& device);
 
   /// x (N, ...) -> (windows() + front + back, ...); the further rows are zero, or, if defined, the

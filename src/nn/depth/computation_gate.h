@@ -20,7 +20,7 @@ class Sublayer;
 
 struct ComputationGateOptions {
   int64_t hidden = 128;                 // width of the gate's hidden layer
-  double noise = 1;                     // standard deviation in training, behind the warm-up
+  double noise = 1;                     // standard deviation in training, after the warm-up
   int64_t warmup = 1000;                // steps over which the noise grows from 0
   std::vector<double> budgets = {0.5};  // shares of the gates that are to be open, in (0, 1]
   double loss = 1;                      // weight of the mean of |share of open gates - budget|

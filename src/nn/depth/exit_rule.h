@@ -17,11 +17,11 @@ struct ExitMemory {
   int64_t agreements = 0;      // layers in a row that agreed with the one before
 };
 
-/// Decides behind which layer a sequence has its answer.
+/// Decides after which layer a sequence has its answer.
 class ExitRule {
  public:
   virtual ~ExitRule() = default;
-  /// `outputs`: of the classifier behind this layer, logits or numbers. `memory` belongs to the
+  /// `outputs`: of the classifier after this layer, logits or numbers. `memory` belongs to the
   /// sequence and is updated.
   virtual bool exits(const std::vector<float>& outputs, ExitMemory& memory) const = 0;
 };

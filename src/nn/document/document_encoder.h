@@ -28,7 +28,7 @@ struct DocumentEncoderOptions {
   std::shared_ptr<SequencePooling> sentence_vector = nullptr;
 };
 
-/// What a document encoder does with the layers of the sentences, and behind them. Both contexts
+/// What a document encoder does with the layers of the sentences, and after them. Both contexts
 /// are those of whole documents, from which sentence_context and document_context are made.
 class DocumentEncoder : public torch::nn::Module {
  public:

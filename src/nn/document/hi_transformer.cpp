@@ -62,7 +62,7 @@ class HiTransformer : public DocumentEncoder {
   }
 
  private:
-  std::size_t part_;  // layers before and behind those of the document
+  std::size_t part_;  // layers before and after those of the document
   std::vector<DocumentLayers> documents_;
   std::shared_ptr<SequencePooling> sentence_vector_;
 };

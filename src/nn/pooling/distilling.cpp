@@ -87,14 +87,14 @@ class Distilling : public Sublayer {
     return maxima(at::elu(normed), context.layout);
   }
 
-  ForwardContext context_behind(const ForwardContext& context) const override {
+  ForwardContext context_after(const ForwardContext& context) const override {
     return halved_context(context, window_rows(context.layout, 0), distilled_length);
   }
 
  private:
-  /// Each token with the one before and the one behind it, (N, D) -> (N, 3, D).
+  /// Each token with the one before and the one after it, (N, D) -> (N, 3, D).
   at::Tensor neighbours(const at::Tensor& x, const kernels::Layout& layout) const {
-    const auto zero = x.size(0);  // a row behind all others
+    const auto zero = x.size(0);  // a row after all others
     std::vector<int64_t> index;
     index.reserve(static_cast<std::size_t>(kTaps * layout.tokens()));
     for (int64_t b = 0; b < layout.sequences(); ++b) {
@@ -113,7 +113,7 @@ class Distilling : public Sublayer {
         .view({x.size(0), kTaps, x.size(1)});
   }
 
-  /// The row `shift` behind every second row of a sequence, or the nearest that it has.
+  /// The row `shift` after every second row of a sequence, or the nearest that it has.
   static std::vector<int64_t> window_rows(const kernels::Layout& layout, int64_t shift) {
     std::vector<int64_t> rows;
     for (int64_t b = 0; b < layout.sequences(); ++b) {
@@ -146,7 +146,7 @@ SublayerDefinition::Maker read_distilling(config::Section& section) {
   section.read_choice(
       "norm", own.norm,
       {{"model", DistillingNorm::kModel}, {"instance", DistillingNorm::kInstance}},
-      {.help = "Norm behind the convolution, in place of batch norm, with which texts would not be "
+      {.help = "Norm after the convolution, in place of batch norm, with which texts would not be "
                "independent of each other. model: as in the layers. instance: each feature over "
                "the tokens of its text, which is batch norm for a single text."});
   section.read_choice(

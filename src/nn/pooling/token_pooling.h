@@ -13,7 +13,7 @@ enum class TokenPoolingType { kMean, kMax };
 /// Layers that shorten each sequence by pooling every two tokens (arXiv:2006.03236, section 2.2).
 struct TokenPoolingOptions {
   TokenPoolingType type = TokenPoolingType::kMean;
-  bool separate_cls = true;  // the first token stays as it is, windows start behind it
+  bool separate_cls = true;  // the first token stays as it is, windows start after it
   /// With a separate first token the last token is left out of the windows: a sequence with a
   /// power of two tokens keeps one.
   bool truncate_seq = true;
@@ -21,7 +21,7 @@ struct TokenPoolingOptions {
   bool operator==(const TokenPoolingOptions&) const = default;
 };
 
-/// Rows of a pass, and the context of the layers behind them.
+/// Rows of a pass, and the context of the layers after them.
 struct PooledRows {
   at::Tensor rows;  // (M, D)
   ForwardContext context;

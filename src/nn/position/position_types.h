@@ -82,7 +82,7 @@ PositionMaker alibi_position(const AlibiOptions& alibi);
 PositionMaker read_alibi(config::Section& section);
 
 /// Positions in a grid, row by row: the vector of a position is that of its row and that of its
-/// column, one behind the other (arXiv:1912.12180; in Reformer, arXiv:2001.04451, section 5).
+/// column, one after the other (arXiv:1912.12180; in Reformer, arXiv:2001.04451, section 5).
 struct AxialOptions {
   std::vector<int64_t> shape;  // rows and columns
   std::vector<int64_t> dims;   // widths of their vectors, which add up to that of the embeddings

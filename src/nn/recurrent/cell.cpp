@@ -60,7 +60,7 @@ RecurrentCell::RecurrentCell(const CellOptions& options, int64_t gates, int64_t 
 }
 
 kernels::RecurrentState RecurrentCell::initial_state(int64_t sequences, const at::Tensor& x) const {
-  return {.state = x.new_zeros({sequences, state_width_}), .memory = {}};
+  return {.state = x.new_zeros({sequences, state_width_}), .cell_state = {}};
 }
 
 kernels::RecurrentState RecurrentCell::step(const at::Tensor& from_input,
@@ -88,16 +88,17 @@ kernels::RecurrentState RecurrentCell::states_by_step(const at::Tensor& by_time,
   auto last = before;
   // Also if there are no tokens.
   std::vector<at::Tensor> states{first_rows(before.state, 0)};
-  std::vector<at::Tensor> memories{first_rows(before.memory, 0)};
+  std::vector<at::Tensor> cell_states{first_rows(before.cell_state, 0)};
   for (const auto& from_input : by_time.split_with_sizes(counts)) {
     const auto rows = from_input.size(0);
-    last = step(from_input,
-                {.state = first_rows(last.state, rows), .memory = first_rows(last.memory, rows)},
-                context);
+    last = step(
+        from_input,
+        {.state = first_rows(last.state, rows), .cell_state = first_rows(last.cell_state, rows)},
+        context);
     states.push_back(last.state);
-    memories.push_back(last.memory);
+    cell_states.push_back(last.cell_state);
   }
-  return {.state = joined(states), .memory = joined(memories)};
+  return {.state = joined(states), .cell_state = joined(cell_states)};
 }
 
 kernels::RecurrentState RecurrentCell::states(const at::Tensor& x,

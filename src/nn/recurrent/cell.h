@@ -39,7 +39,7 @@ class RecurrentCell : public torch::nn::Module {
   RecurrentCell(const CellOptions& options, int64_t gates, int64_t state_width);
 
   /// The states after all tokens, in the order of `steps`, from those before (of its sequences).
-  /// x (N, D), in the order of the tokens -> state (N, S), memory (N, H).
+  /// x (N, D), in the order of the tokens -> state (N, S), cell state (N, H).
   kernels::RecurrentState states(const at::Tensor& x,
                                  const kernels::RecurrentState& before,
                                  const TimeSteps& steps,

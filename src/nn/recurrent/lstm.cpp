@@ -13,8 +13,8 @@ constexpr int64_t kLstmGates = 4;  // input, forget, candidate, output
 
 struct LstmOptions {
   double forget_bias = 0;
-  std::optional<int64_t> projection = std::nullopt;      // width of the projected state
-  std::optional<double> cell_clip = std::nullopt;        // largest absolute value of the memory,
+  std::optional<int64_t> projection = std::nullopt;  // width of the projected state
+  std::optional<double> cell_clip = std::nullopt;    // largest absolute value of the cell state,
   std::optional<double> projection_clip = std::nullopt;  // and of the projected state
 };
 
@@ -30,7 +30,7 @@ class Lstm : public RecurrentCell {
 
   kernels::RecurrentState initial_state(int64_t sequences, const at::Tensor& x) const override {
     auto state = RecurrentCell::initial_state(sequences, x);
-    state.memory = at::zeros({sequences, options_.width}, x.options().dtype(at::kFloat));
+    state.cell_state = at::zeros({sequences, options_.width}, x.options().dtype(at::kFloat));
     return state;
   }
 
@@ -38,7 +38,7 @@ class Lstm : public RecurrentCell {
   std::optional<kernels::CellRule> rule() const override {
     constexpr auto kNone = std::numeric_limits<double>::infinity();
     return kernels::CellRule{.cell = kernels::Cell::kLstm,
-                             .memory_clip = own_.cell_clip.value_or(kNone),
+                             .cell_clip = own_.cell_clip.value_or(kNone),
                              .state_clip = own_.projection_clip.value_or(kNone)};
   }
 
@@ -71,7 +71,7 @@ CellMaker read_lstm(config::Section& section) {
        .range = config::between(1, 1 << 20)});
   constexpr config::Range kClip = {.min = 0, .max = 1e6, .is_min_exclusive = true};
   section.read("cell_clip", own.cell_clip,
-               {.help = "The memory is clipped to this absolute value in each step, as in ELMo "
+               {.help = "The cell state is clipped to this absolute value in each step, as in ELMo "
                         "(arXiv:1802.05365); null: it is not.",
                 .range = kClip});
   section.read("projection_clip", own.projection_clip,

@@ -21,15 +21,16 @@ namespace {
 kernels::RecurrentState rows_of(const kernels::RecurrentState& x,
                                 const std::vector<int64_t>& rows) {
   const auto indices = kernels::to_device(rows, x.state.device());
-  return {.state = x.state.index_select(0, indices),
-          .memory = x.memory.defined() ? x.memory.index_select(0, indices) : at::Tensor()};
+  return {
+      .state = x.state.index_select(0, indices),
+      .cell_state = x.cell_state.defined() ? x.cell_state.index_select(0, indices) : at::Tensor()};
 }
 
 /// The tensors of a state, by the name under which they are kept.
 std::vector<std::pair<const char*, at::Tensor*>> parts_of(kernels::RecurrentState& state) {
   std::vector<std::pair<const char*, at::Tensor*>> parts = {{"state", &state.state}};
-  if (state.memory.defined()) {
-    parts.emplace_back("memory", &state.memory);
+  if (state.cell_state.defined()) {
+    parts.emplace_back("memory", &state.cell_state);
   }
   return parts;
 }
@@ -106,10 +107,11 @@ void Recurrent::keep_state(const kernels::RecurrentState& before,
   // Sequences without new tokens keep theirs.
   const auto rows = kernels::to_device(sequences, before.state.device());
   const auto last = rows_of(by_time, places);
-  kernels::RecurrentState after{.state = before.state.index_copy(0, rows, last.state),
-                                .memory = before.memory.defined()
-                                              ? before.memory.index_copy(0, rows, last.memory)
-                                              : at::Tensor()};
+  kernels::RecurrentState after{
+      .state = before.state.index_copy(0, rows, last.state),
+      .cell_state = before.cell_state.defined()
+                        ? before.cell_state.index_copy(0, rows, last.cell_state)
+                        : at::Tensor()};
   for (const auto& [name, tensor] : parts_of(after)) {
     if (context.decoding_state != nullptr) {
       context.decoding_state->sequence_tensor(context.depth(options_.layer), name) = *tensor;

@@ -28,7 +28,7 @@ struct TypeCase {
   bool has_weights = true;   // Attention::weights
   bool is_softmax = true;    // a lone token's output is its own value
   bool is_discrete = false;  // rounding may change which tokens see each other
-  double bf16_error = 0.1;   // of gradients: more behind a norm within the attention
+  double bf16_error = 0.1;   // of gradients: more after a norm within the attention
 };
 
 void PrintTo(const TypeCase& type, std::ostream* out) { *out << type.keys; }

@@ -75,7 +75,7 @@ TEST(DelightAttention, UnitsOfAStackGrow) {
                      .make_attention = test::attention_choice("type: delight, groups: 4").make,
                      .feed_forward = {.dim = kDelightDim, .width = 4},
                      .norm = {.dim = kDelightDim}};
-  // A decoder whose layers are counted behind those of its encoder.
+  // A decoder whose layers are counted after those of its encoder.
   const Stack stack(StackOptions{.layers = {block, block, block}, .first_layer = 3});
   const auto parameters = stack->named_parameters();
   for (const auto& [layer, depth] : std::vector<std::pair<int, int>>{{0, 4}, {1, 6}, {2, 8}}) {

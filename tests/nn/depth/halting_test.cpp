@@ -36,7 +36,7 @@ Halting constant_halting(double probability, double epsilon = 0.01) {
   return halting;
 }
 
-/// State t behind layer t, from 1.
+/// State t after layer t, from 1.
 at::Tensor count_layers(std::size_t layer, const at::Tensor& states, const RowSelection* rows) {
   const auto count = rows == nullptr ? states.size(0) : rows->index.size(0);
   return at::full({count, 2}, static_cast<double>(layer + 1));

@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-/// Two documents, of 3 + 2 and of 4 tokens, behind one of 5 + 1 + 2 tokens of the same step.
+/// Two documents, of 3 + 2 and of 4 tokens, after one of 5 + 1 + 2 tokens of the same step.
 ForwardContext nested_context() {
   auto context = test::context_of({0, 5, 9});
   context.sentences = {.lengths = {3, 2, 4}, .counts = {2, 1}};

@@ -120,12 +120,12 @@ TEST(Distilling, TheContextIsThatOfTheRemainingRows) {
   context.token_types = at::tensor({5, 0, 1, 2, 3, 4, 6, 7, 8, 9}, at::kLong);
   context.first_row = 9;
   context.earlier_lengths = Lengths{1, 3, 5};
-  const auto behind = distilling_layer("")->context_behind(context);
-  EXPECT_EQ(behind.layout.offsets, (Lengths{0, 1, 2, 4, 6}));
-  EXPECT_EQ(behind.stride, 2);
-  EXPECT_TRUE(at::equal(behind.token_types, at::tensor({5, 0, 2, 4, 6, 8}, at::kLong)));
-  EXPECT_EQ(*behind.earlier_lengths, (Lengths{1, 2, 3}));
-  EXPECT_EQ(behind.first_row, 6);
+  const auto after = distilling_layer("")->context_after(context);
+  EXPECT_EQ(after.layout.offsets, (Lengths{0, 1, 2, 4, 6}));
+  EXPECT_EQ(after.stride, 2);
+  EXPECT_TRUE(at::equal(after.token_types, at::tensor({5, 0, 2, 4, 6, 8}, at::kLong)));
+  EXPECT_EQ(*after.earlier_lengths, (Lengths{1, 2, 3}));
+  EXPECT_EQ(after.first_row, 6);
 }
 
 TEST(Distilling, ATextAloneIsAsInCompany) {
@@ -139,12 +139,12 @@ TEST(Distilling, ATextAloneIsAsInCompany) {
     const auto context = test::context_of(offsets);
     const auto x = distilled_input(offsets.back()).requires_grad_();
     const auto all = stack->forward(x, context);
-    const auto behind = stack->context_behind(context).layout;
-    EXPECT_EQ(behind.offsets, (Lengths{0, 1, 2, 4, 13, 29}));
+    const auto after = stack->context_after(context).layout;
+    EXPECT_EQ(after.offsets, (Lengths{0, 1, 2, 4, 13, 29}));
     for (std::size_t b = 0; b < lengths.size(); ++b) {
       const auto alone = x.detach().narrow(0, offsets[b], lengths[b]).requires_grad_();
       const auto y = stack->forward(alone, test::context_of({0, lengths[b]}));
-      const auto own = all.narrow(0, behind.offsets[b], y.size(0));
+      const auto own = all.narrow(0, after.offsets[b], y.size(0));
       EXPECT_TRUE(test::near(own, y, 1e-5)) << keys << ", text " << b;
       const auto gradient =
           torch::autograd::grad({own.square().sum()}, {x}, {}, /*retain_graph=*/true)[0];
@@ -168,7 +168,7 @@ TEST(Distilling, SelectedRowsAreThoseOfAllRows) {
     const auto context = test::context_of({0, 1, 10, 16});
     const auto x = distilled_input(16);
     const auto all = stack->forward(x, context);
-    const auto first = RowSelection::first_tokens(stack->context_behind(context));
+    const auto first = RowSelection::first_tokens(stack->context_after(context));
     EXPECT_TRUE(test::near(stack->forward_selected(x, context, first), first.select(all))) << last;
   }
 }

@@ -42,8 +42,9 @@ kernels::RecurrentState state_of(const RecurrentCell& cell) {
     return at::arange(x.numel(), at::kFloat).mul(1.1).sin().view_as(x).requires_grad_();
   };
   state.state = filled(state.state);
-  state.memory =
-      state.memory.defined() ? filled(state.memory).mul(2).detach().requires_grad_() : state.memory;
+  state.cell_state = state.cell_state.defined()
+                         ? filled(state.cell_state).mul(2).detach().requires_grad_()
+                         : state.cell_state;
   return state;
 }
 
@@ -57,8 +58,8 @@ TEST_P(Cells, StatesOfABatchHaveTheGradientsOfItsSteps) {
   auto x = at::arange(28, at::kFloat).mul(0.9).cos().view({7, 4}).requires_grad_();
   const auto gradients = [&](const kernels::RecurrentState& before) {
     std::vector<at::Tensor> result = {x.grad().clone(), before.state.grad()};
-    if (before.memory.defined()) {
-      result.push_back(before.memory.grad());
+    if (before.cell_state.defined()) {
+      result.push_back(before.cell_state.grad());
     }
     for (const auto& parameter : cell->parameters()) {
       result.push_back(parameter.grad().clone());
@@ -81,7 +82,8 @@ TEST_P(Cells, StatesOfABatchHaveTheGradientsOfItsSteps) {
     const std::vector<int64_t> tokens(steps.tokens.begin() + static_cast<int64_t>(first),
                                       steps.tokens.begin() + static_cast<int64_t>(first) + count);
     state.state = state.state.narrow(0, 0, count);
-    state.memory = state.memory.defined() ? state.memory.narrow(0, 0, count) : state.memory;
+    state.cell_state =
+        state.cell_state.defined() ? state.cell_state.narrow(0, 0, count) : state.cell_state;
     state = cell->next(x.index_select(0, at::tensor(tokens)), state, context);
     states.push_back(state.state);
     first += static_cast<std::size_t>(count);

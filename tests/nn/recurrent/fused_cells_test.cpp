@@ -89,7 +89,7 @@ class MinimalGatedCell : public RecurrentCell {
     const auto forget = at::sigmoid(x[0] + hidden_->forward(before.state, context).chunk(2, 1)[0]);
     const auto candidate =
         at::tanh(x[1] + hidden_->forward(forget * before.state, context).chunk(2, 1)[1]);
-    return {.state = before.state + forget * (candidate - before.state), .memory = {}};
+    return {.state = before.state + forget * (candidate - before.state), .cell_state = {}};
   }
 };
 

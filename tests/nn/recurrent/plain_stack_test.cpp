@@ -147,7 +147,7 @@ TEST(PlainStack, NormsHaveTheWidthOfTheirLayer) {
   }
 }
 
-/// The dropout of the block is between the layers and behind them.
+/// The dropout of the block is between the layers and after them.
 TEST(PlainStack, DropsOutputsOfEachLayer) {
   auto block = plain_block("cell: lstm");
   block.dropout = 0.5;
@@ -167,7 +167,7 @@ TEST(PlainStack, RefusesWidthsThatDoNotFit) {
     return test::message_of<config::Error>([&] { plain_stack(layers); });
   };
   EXPECT_EQ(message({plain_block("cell: lstm, width: 5", "plain")}),
-            "model.block: sub-layer `r` (recurrent) of layer 0 has 8 features before and 5 behind "
+            "model.block: sub-layer `r` (recurrent) of layer 0 has 8 features before and 5 after "
             "it, must be dim 8 for a residual connection");
   EXPECT_EQ(message({plain_block("cell: lstm, width: 5")}),
             "model.block: the last layer ends with 5 features, must be dim 8");

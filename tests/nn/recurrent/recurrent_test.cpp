@@ -210,7 +210,7 @@ TEST(Recurrent, ClippedLstmEqualsTheEquationsStepByStep) {
   const auto layer = filled("{cell: lstm, projection: 3, cell_clip: 0.3, projection_clip: 0.05}");
   auto own = layer->named_parameters();
   const auto x = recurrent_rows(6);
-  auto memory = at::zeros({1, kStateWidth});
+  auto cell_state = at::zeros({1, kStateWidth});
   auto state = at::zeros({1, 3});
   std::vector<at::Tensor> outputs;
   bool is_clipped = false;
@@ -219,12 +219,12 @@ TEST(Recurrent, ClippedLstmEqualsTheEquationsStepByStep) {
         (at::linear(x.slice(0, t, t + 1), own["cell.input.weight"], own["cell.input.bias"]) +
          at::linear(state, own["cell.hidden.weight"], own["cell.hidden.bias"]))
             .chunk(4, 1);
-    const auto whole = gates[1].sigmoid() * memory + gates[0].sigmoid() * gates[2].tanh();
-    memory = whole.clamp(-0.3, 0.3);
+    const auto whole = gates[1].sigmoid() * cell_state + gates[0].sigmoid() * gates[2].tanh();
+    cell_state = whole.clamp(-0.3, 0.3);
     const auto projected =
-        at::linear(gates[3].sigmoid() * memory.tanh(), own["cell.projection.weight"]);
+        at::linear(gates[3].sigmoid() * cell_state.tanh(), own["cell.projection.weight"]);
     state = projected.clamp(-0.05, 0.05);
-    is_clipped |= !at::equal(memory, whole) && !at::equal(state, projected);
+    is_clipped |= !at::equal(cell_state, whole) && !at::equal(state, projected);
     outputs.push_back(at::linear(state, own["output.weight"], own["output.bias"]));
   }
   EXPECT_TRUE(is_clipped);
@@ -241,10 +241,10 @@ TEST(Recurrent, LstmKeepsItsMemoryExactly) {
   bias.slice(0, 0, 2).fill_(-200);
   bias.slice(0, 2, 4).fill_(200);
   auto before = cell->initial_state(1, at::zeros({1, 1}));
-  before.memory.copy_(at::tensor({0.123F, -4.5F}).view({1, 2}));
+  before.cell_state.copy_(at::tensor({0.123F, -4.5F}).view({1, 2}));
   const auto context = test::context_of({0, 6});
   const auto after = cell->states(at::ones({6, 1}), before, time_steps_of(context.layout), context);
-  EXPECT_TRUE(after.memory.equal(before.memory.expand({6, 2})));
+  EXPECT_TRUE(after.cell_state.equal(before.cell_state.expand({6, 2})));
 }
 
 /// One unit by hand: h = 0.5, x = 1, all weights 1, no biases; r = z = sigmoid(1.5).
@@ -263,7 +263,7 @@ TEST(Recurrent, GruResetsBeforeOrAfterTheProduct) {
     const double candidate = std::tanh(1 + from_state);
     const auto context = test::context_of({0, 1});
     const auto after =
-        cell->states(at::ones({1, 1}), {.state = at::full({1, 1}, 0.5), .memory = {}},
+        cell->states(at::ones({1, 1}), {.state = at::full({1, 1}, 0.5), .cell_state = {}},
                      time_steps_of(context.layout), context);
     EXPECT_NEAR(after.state.item<double>(), (1 - gate) * candidate + gate * 0.5, 1e-6) << reset;
   }

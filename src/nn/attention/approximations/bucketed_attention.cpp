@@ -32,8 +32,7 @@ kernels::RngKey SharedKeyAttention::rng_key(const ForwardContext& context) const
 at::Tensor SharedKeyAttention::forward(const at::Tensor& x, const ForwardContext& context) {
   const auto width = head_dim(options_);
   auto query = shared_->forward(x, context);
-  if (const auto& table = angles_.table(context.layout.position_limit, x.device());
-      table.defined()) {
+  if (const auto& table = angles_.table(context.layout, x.device()); table.defined()) {
     query = kernels::apply_rotary(query.unflatten(1, {-1, width}), table, context.layout.positions)
                 .flatten(1);
   }

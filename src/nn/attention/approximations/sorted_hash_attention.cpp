@@ -147,7 +147,7 @@ class SortedHashAttention : public SharedKeyAttention {
     return orders;
   }
 
-  /// A chunk of all rounds, one behind the other; beside the first is the last.
+  /// A chunk of all rounds, one after the other; beside the first is the last.
   Chunk chunk_at(const std::vector<TokenOrder>& orders, int64_t index, int64_t chunks) const {
     const auto all = chunks * own_.rounds;
     const auto around = (index % all + all) % all;

@@ -14,7 +14,7 @@ namespace weft::nn {
 struct SortedHashOptions {
   int64_t length = 64;                // tokens of a chunk; shorter texts have full attention
   int64_t before = 1;                 // chunks before its own that a token attends to
-  int64_t after = 0;                  // and behind
+  int64_t after = 0;                  // and after
   int64_t multiple = 64;              // of a text's length to count its chunks
   std::vector<int64_t> buckets = {};  // even factors of their number; empty: by the text's length
   int64_t most_buckets = 128;         // of one factor, where their number is chosen

@@ -89,10 +89,10 @@ void require_causal(const config::Section& section,
   }
 }
 
-ContinuedRows behind_memory(const at::Tensor& x,
-                            const SegmentMemory& memory,
-                            int64_t layer,
-                            const ForwardContext& context) {
+ContinuedRows after_memory(const at::Tensor& x,
+                           const SegmentMemory& memory,
+                           int64_t layer,
+                           const ForwardContext& context) {
   const auto& layout = context.layout;
   std::vector<at::Tensor> pieces;
   std::vector<int64_t> offsets{0};

@@ -36,7 +36,7 @@ struct CompressedRows {
   at::Tensor compressed;  // (n, D), with that of the compression
 };
 
-/// Sequences behind the tokens that their streams had before.
+/// Sequences after the tokens that their streams had before.
 struct ContinuedRows {
   at::Tensor rows;              // (M, D): compressed rows, memory, own rows of each sequence
   kernels::Layout layout;       // of these rows
@@ -44,13 +44,13 @@ struct ContinuedRows {
   std::vector<CompressedRows> compressed;
 };
 
-/// Puts each sequence of x (N, D) behind the memory of layer `layer` in the earlier steps of its
+/// Puts each sequence of x (N, D) after the memory of layer `layer` in the earlier steps of its
 /// stream, which gets no gradient (arXiv:1901.02860, section 3.2; arXiv:1911.05507, section 3).
 /// Keeps the memory of the next step in ForwardContext::carried_state. Rows are compressed in whole
 /// windows: a few wait in the memory until there are enough.
-ContinuedRows behind_memory(const at::Tensor& x,
-                            const SegmentMemory& memory,
-                            int64_t layer,
-                            const ForwardContext& context);
+ContinuedRows after_memory(const at::Tensor& x,
+                           const SegmentMemory& memory,
+                           int64_t layer,
+                           const ForwardContext& context);
 
 }  // namespace weft::nn

@@ -37,7 +37,7 @@ SegmentRows rows_of_layout(const std::vector<at::Tensor>& keys_and_values,
   return result;
 }
 
-/// The slots behind the segments with these states, one of each sequence.
+/// The slots after the segments with these states, one of each sequence.
 at::Tensor written(SlotMemory& memory,
                    const at::Tensor& slots,
                    const at::Tensor& states,
@@ -191,7 +191,7 @@ class SegmentPass {
     context.first_sequence = std::ssize(earlier);
   }
 
-  /// The states of the segment and, if asked for, the slots behind it. With memory replay
+  /// The states of the segment and, if asked for, the slots after it. With memory replay
   /// back-propagation only the input and the slots before it are kept.
   std::vector<at::Tensor> run(const Segment& segment,
                               const at::Tensor& x,

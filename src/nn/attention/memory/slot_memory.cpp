@@ -205,7 +205,7 @@ SublayerDefinition::Maker read_slot_memory(config::Section& section) {
   section.read(
       "segment", memory.segment,
       {.help = "Tokens of a segment. A longer sequence is read in segments, which see each "
-               "other through the memory alone; it is written behind each. null: a "
+               "other through the memory alone; it is written after each. null: a "
                "sequence is one segment.",
        .unit = "tokens",
        .range = config::between(1, 1 << 20)});

@@ -49,7 +49,7 @@ struct SlotUpdateDefinition {
 const Registry<SlotUpdateDefinition>& slot_updates();
 
 /// Memformer (arXiv:2010.06891): k vectors per sequence, which all layers read and which are
-/// written behind each segment of it.
+/// written after each segment of it.
 struct SlotMemoryOptions {
   int64_t slots = 32;                   // k
   std::optional<int64_t> segment = {};  // tokens of a segment; nullopt: a sequence is one
@@ -83,9 +83,9 @@ class SlotMemory : public torch::nn::Module {
 
   /// The memory of sequences without earlier segments, (B, k, D), in fp32 or fp64.
   at::Tensor initial(int64_t sequences) const;
-  /// The keys and values of the states behind the last layer: (N, D) -> two of (N, H K).
+  /// The keys and values of the states after the last layer: (N, D) -> two of (N, H K).
   std::vector<at::Tensor> keys_and_values(const at::Tensor& states, const ForwardContext& context);
-  /// The memory behind a segment: (B, k, D) -> (B, k, D). Each slot attends to itself and to the
+  /// The memory after a segment: (B, k, D) -> (B, k, D). Each slot attends to itself and to the
   /// tokens, not to other slots.
   at::Tensor write(const at::Tensor& memory,
                    const SegmentRows& segment,

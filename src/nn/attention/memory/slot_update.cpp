@@ -57,7 +57,7 @@ class GruUpdate : public SlotUpdate {
                      const at::Tensor& read,
                      const ForwardContext& context) override {
     const auto before = memory.flatten(0, 1).to(read.scalar_type());  // (B k, D)
-    const auto after = cell_->next(read, {.state = before, .memory = {}}, context).state;
+    const auto after = cell_->next(read, {.state = before, .cell_state = {}}, context).state;
     const auto slots = after + feed_forward_->forward(norm_->forward(after), context);
     return slots.view(memory.sizes()).to(memory.scalar_type());
   }

@@ -52,7 +52,7 @@ class LongformerAttention : public Attention {
   }
 
   at::Tensor forward(const at::Tensor& x, const ForwardContext& context) override {
-    const auto rotary = angles_.table(context.layout.position_limit, x.device());
+    const auto rotary = angles_.table(context.layout, x.device());
     const auto key = context.rng_key(site_id(options_.layer, BlockDropoutSite::kAttentionWeights));
     const CoreInput local{.qkv = qkv_->forward(x, context),
                           .rotary = rotary,
@@ -69,7 +69,7 @@ class LongformerAttention : public Attention {
   }
 
   std::vector<at::Tensor> weights(const at::Tensor& x, const ForwardContext& context) override {
-    const auto rotary = angles_.table(context.layout.position_limit, x.device());
+    const auto rotary = angles_.table(context.layout, x.device());
     const auto of = [&](AttentionCore& core, LinearImpl& projection) {
       return core.weights({.qkv = projection.forward(x, context),
                            .rotary = rotary,

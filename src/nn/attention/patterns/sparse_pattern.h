@@ -112,7 +112,7 @@ std::shared_ptr<SparsePattern> make_big_bird_pattern(const BigBirdOptions& optio
 struct NeighbourChunkOptions {
   int64_t length = 64;   // tokens of a chunk
   int64_t before = 1;    // chunks before its own
-  int64_t after = 0;     // and behind
+  int64_t after = 0;     // and after
   int64_t multiple = 1;  // of a text's length to count its chunks; a multiple of `length`
 };
 

@@ -69,7 +69,7 @@ class FunnelScores : public ScoreModifier {
         (key * repeat_for_rows(used.content_bias, key)).sum(-1).unsqueeze(2);  // (G, H, 1, S)
     auto relative = position_scores(used, query, tile) + type_scores(used, query, tile);
     if (separate_cls_) {
-      relative = relative * behind_first(tile, relative.options());
+      relative = relative * after_first(tile, relative.options());
     }
     return scores + (content + relative) * scale_;
   }
@@ -85,9 +85,9 @@ class FunnelScores : public ScoreModifier {
   }
 
   /// (L, S): 0 in the row and the column of the first token, 1 elsewhere.
-  static at::Tensor behind_first(const AttentionTile& tile, const at::TensorOptions& options) {
-    const auto behind = [&](int64_t count) { return at::arange(count, options).clamp_max(1); };
-    return behind(tile.span.queries).unsqueeze(1) * behind(tile.span.keys);
+  static at::Tensor after_first(const AttentionTile& tile, const at::TensorOptions& options) {
+    const auto after = [&](int64_t count) { return at::arange(count, options).clamp_max(1); };
+    return after(tile.span.queries).unsqueeze(1) * after(tile.span.keys);
   }
 
   /// Keys from one query to the next: 2 if queries are pooled.

@@ -20,7 +20,7 @@
 #include "support/context.h"
 #include "support/tensors.h"
 
-/// Memory slots that layers read and that are written behind each segment (Memformer).
+/// Memory slots that layers read and that are written after each segment (Memformer).
 namespace weft::nn {
 namespace {
 

@@ -13,7 +13,7 @@
 #include "support/context.h"
 #include "support/tensors.h"
 
-/// How memory slots are written behind a segment.
+/// How memory slots are written after a segment.
 namespace weft::nn {
 namespace {
 
