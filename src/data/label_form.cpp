@@ -64,14 +64,14 @@ LabelReader::LabelReader(const DataItem& item, const LabelFormat& label_format, 
   }
 }
 
-Names LabelReader::read(const std::vector<std::optional<std::string>>& fields,
-                        const std::string& location) const {
+std::optional<Names> LabelReader::read(const std::vector<std::optional<std::string>>& fields,
+                                       const std::string& location) const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (fields[i] && (label_format_.is_multi_label || !trim(*fields[i]).empty())) {
       continue;
     }
     if (label_format_.unlabelled == Unlabelled::kDrop) {
-      return {};
+      return std::nullopt;
     }
     throw Error(str_cat(location, ": ", fields[i] ? "an empty field `" : "no field `", columns_[i],
                         "`, every row must have a label; data.unlabelled: drop skips such rows"));

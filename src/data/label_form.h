@@ -28,10 +28,10 @@ class LabelReader {
               std::vector<std::string> columns);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Returns the row's class names or numbers as written; empty for an unlabelled row. Throws
-  /// data::Error at `location`.
-  std::vector<std::string> read(const std::vector<std::optional<std::string>>& fields,
-                                const std::string& location) const;
+  /// Returns the row's class names or numbers as written: none for a row of several labels without
+  /// any. nullopt: the row lacks a label and is to be dropped. Throws data::Error at `location`.
+  std::optional<std::vector<std::string>> read(
+      const std::vector<std::optional<std::string>>& fields, const std::string& location) const;
 
  private:
   std::vector<std::string> one_field(const std::string& field) const;

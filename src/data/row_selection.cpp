@@ -72,7 +72,8 @@ void check_files(const std::vector<DataItem>& items, const SplitRecord& record) 
       if (found != file.digest) {
         throw Error(str_cat(path, ": has changed since the run split its rows (digest ",
                             to_hex(found), ", was ", to_hex(file.digest),
-                            "): restore the file, or name other data"));
+                            "): restore the file, name other data, or split its rows anew with "
+                            "--allow-changed-data"));
       }
     }
   }

@@ -83,6 +83,10 @@ std::vector<Rows> in_random_order(const std::vector<Rows>& clusters, uint64_t se
   return shuffled;
 }
 
+// A text with more repetitions is at most 5 % of a part.
+constexpr int64_t kFewRepetitions = 5;
+constexpr int64_t kLeastTextsOfPart = 20;
+
 /// Rows per class in one part.
 using Counts = std::vector<int64_t>;
 
@@ -215,7 +219,8 @@ class Splitter {
   }
 
   /// The part that needs the rows most, of those that they fit into. Without enough smaller
-  /// clusters to fill the parts, half of the rows suffices.
+  /// clusters to fill the parts, half of the rows suffices; with them, a text that would be much of
+  /// a part by its repetitions alone is trained on.
   SplitPart best_part(const Rows& cluster, int64_t smaller) {
     const auto size = static_cast<int64_t>(cluster.size());
     const bool is_strict = smaller >= left(SplitPart::kEvaluate) + left(SplitPart::kTest);
@@ -224,7 +229,9 @@ class Splitter {
     auto best = SplitPart::kTrain;
     double most = need(best, cluster);
     for (const auto part : {SplitPart::kEvaluate, SplitPart::kTest}) {
-      const bool fits = (is_strict ? 1 : 2) * left(part) >= size;
+      const bool is_repetition = is_strict && !options_.group && size > kFewRepetitions &&
+                                 size * kLeastTextsOfPart > sum_of(target(part));
+      const bool fits = (is_strict ? 1 : 2) * left(part) >= size && !is_repetition;
       const double here = need(part, cluster);
       if (fits && !has_rare && here >= most) {
         best = part;

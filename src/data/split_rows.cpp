@@ -26,7 +26,7 @@ SplitRows labelled_split_rows(const DataItem& item, const LabelFormat& label_for
     if (!labels.empty() && !label_format.is_regression) {
       added.label = *std::min_element(labels.begin(), labels.end());
     }
-    added.is_dropped = labels.empty() && !label_format.is_multi_label;
+    added.is_dropped = texts.lacks_label(row);
     added.content = digest_of_words(texts.first.at(row));
     if (texts.is_pair) {
       added.content = digest_of_words(texts.second.at(row), added.content);

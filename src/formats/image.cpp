@@ -14,7 +14,7 @@ namespace {
 /// Decoder of one image format, recognised by its first bytes.
 struct Codec {
   std::string_view begin;
-  std::string_view format;  // follows 4 bytes of size behind `begin`; empty if `begin` says all
+  std::string_view format;  // follows 4 bytes of size after `begin`; empty if `begin` says all
   Image (*decode)(std::string_view, const std::string&);
   ImageSize (*size)(std::string_view, const std::string&);
 };

@@ -93,7 +93,7 @@ class ImageCsvReader {
       if (!number || *number < 1 || *number > static_cast<double>(columns_) ||
           *number != std::floor(*number)) {
         throw Error(str_cat(
-            path_, ": no column '", options_.label->substr(0, 80), "', must be a number from 1 to ",
+            path_, ": no column ", quoted_text(*options_.label), ", must be a number from 1 to ",
             columns_, has_header ? " or a name from its header" : ": the file has no header"));
       }
       label_ = static_cast<std::size_t>(*number) - 1;
@@ -142,8 +142,8 @@ class ImageCsvReader {
   int64_t label_in(std::string_view field) const {
     const auto value = number_in(field);
     if (!value || *value < 0 || *value > 1e9 || *value != std::floor(*value)) {
-      throw Error(str_cat(lines_.location(), ": label '", field.substr(0, 80),
-                          "', must be an integer of at least 0"));
+      throw Error(str_cat(lines_.location(), ": label ", quoted_text(field),
+                          ", must be an integer of at least 0"));
     }
     return static_cast<int64_t>(*value);
   }
@@ -152,8 +152,8 @@ class ImageCsvReader {
     const auto value = number_in(field);
     const auto white = static_cast<double>(options_.white);
     if (!value || *value < 0 || *value > white) {
-      throw Error(str_cat(lines_.location(), ": column ", column + 1, ": pixel '",
-                          field.substr(0, 80), "', must be a number from 0 to ", options_.white));
+      throw Error(str_cat(lines_.location(), ": column ", column + 1, ": pixel ",
+                          quoted_text(field), ", must be a number from 0 to ", options_.white));
     }
     return static_cast<uint8_t>(std::lround(*value * 255 / white));
   }

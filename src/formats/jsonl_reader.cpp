@@ -151,6 +151,13 @@ class JsonReader : public RowReader {
     }
     fields.assign(wanted_.size(), std::nullopt);
     ObjectReader(line, path_, lines_.number(), wanted_, lists_, &fields).walk();
+    for (std::size_t i = 1; i < wanted_.size(); ++i) {  // a column may be wanted twice
+      const auto end = wanted_.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto first = std::find(wanted_.begin(), end, wanted_[i]);
+      if (first != end) {
+        fields[i] = fields[static_cast<std::size_t>(first - wanted_.begin())];
+      }
+    }
     return true;
   }
 

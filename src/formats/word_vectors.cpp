@@ -56,8 +56,8 @@ int64_t read_word_vectors(
       const auto fields = split(line, ' ').size();
       if (const auto found = stated.value_or(static_cast<int64_t>(fields) - 1);
           found < 1 || found > kMostVectorDimensions) {
-        fail(str_cat("not word vectors: found '", printable(line.substr(0, 80)),
-                     "', must be `words dimensions` or a word and its vector"));
+        fail(str_cat("not word vectors: found ", quoted_text(line),
+                     ", must be `words dimensions` or a word and its vector"));
       } else {
         vector.resize(static_cast<std::size_t>(found));
       }

@@ -1,5 +1,6 @@
 #include "data/split.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -87,6 +88,23 @@ TEST(Split, DuplicatesStayTogetherAlsoAcrossClasses) {
     EXPECT_EQ(shared,
               (std::map<SplitPart, int>{
                   {SplitPart::kTrain, 36}, {SplitPart::kEvaluate, 12}, {SplitPart::kTest, 12}}));
+  }
+}
+
+// Otherwise the test would be about one text.
+TEST(Split, ATextThatIsRepeatedOftenIsTrainedOn) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    auto rows = rows_of({{"no", 560}, {"yes", 560}});
+    for (std::size_t row = 0; row < 120; ++row) {
+      rows[row].content = row < 80 ? 5'001 : 5'002;
+    }
+    rows[200].content = rows[201].content = 5'003;  // a pair may be anywhere
+    const auto split = assign_split(rows, {.evaluate = 0.1, .test = 0.1}, seed);
+    for (std::size_t row = 0; row < 120; ++row) {
+      EXPECT_EQ(split.parts[row], SplitPart::kTrain) << row;
+    }
+    EXPECT_EQ(split.parts[200], split.parts[201]);
+    EXPECT_EQ(std::count(split.parts.begin(), split.parts.end(), SplitPart::kTest), 112);
   }
 }
 

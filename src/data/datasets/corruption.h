@@ -65,7 +65,7 @@ std::unique_ptr<Corruption> make_denoising(const Tokenizer& tokenizer,
 /// first part, the decoder predicts the rest (arXiv:1910.10683, section 3.3.1).
 std::unique_ptr<Corruption> make_prefix_split(const Tokenizer& tokenizer, int64_t decoder_start_id);
 
-/// Example with `targets` as decoder target, and `targets` shifted right behind `decoder_start_id`
+/// Example with `targets` as decoder target, and `targets` shifted right after `decoder_start_id`
 /// as decoder input.
 Example make_shifted_example(std::vector<int64_t> source,
                              std::vector<int64_t> targets,

@@ -257,17 +257,17 @@ std::vector<std::string> TableDataset::remarks() const {
   for (const LabelledPart& part : parts_) {
     remarks.insert(remarks.end(), part.rows.remarks.begin(), part.rows.remarks.end());
     const std::string longer = str_cat("longer than ", shown_limit());
-    const bool keeps_unlabelled = settings_.label_format.is_multi_label;
     add_remark(remarks, part.name,
                {.count = part.rows.blank_lines, .noun = "blank line", .done = "ignored"});
     add_remark(remarks, part.name, repaired_remark(part.rows.repaired, "row"));
     add_remark(remarks, part.name,
                {.count = part.empty, .noun = "row", .which = "with an empty text", .done = "kept"});
-    add_remark(remarks, part.name,
-               {.count = part.unlabelled,
-                .noun = "row",
-                .which = keeps_unlabelled ? "without a class" : "without a label",
-                .done = keeps_unlabelled ? "kept" : "dropped"});
+    add_remark(
+        remarks, part.name,
+        {.count = part.without_class, .noun = "row", .which = "without a class", .done = "kept"});
+    add_remark(
+        remarks, part.name,
+        {.count = part.unlabelled, .noun = "row", .which = "without a label", .done = "dropped"});
     add_remarks(
         remarks, part.name,
         {.noun = "text", .which = longer, .truncated = part.truncated, .dropped = part.dropped});

@@ -57,7 +57,7 @@ MaskedSentenceDataset::MaskedSentenceDataset(const std::vector<LanguageSource>& 
   }
   if (template_.after().empty()) {
     throw Error(
-        "tokenizer: it adds no token behind a text, such as [SEP], which would end a sentence");
+        "tokenizer: it adds no token after a text, such as [SEP], which would end a sentence");
   }
   for (const auto number : {limits.sentences, limits.sentence_length, limits.length}) {
     fingerprint_ = hash_combine(fingerprint_, static_cast<uint64_t>(number));

@@ -31,11 +31,11 @@ DataOptions divided_into_sentences(DataOptions options);
 /// tokenizer's template; one that is too long is truncated.
 ///
 /// The targets of an example are the tokens of its selected sentences as they were, each with the
-/// special tokens behind it. They all have the position of the sentence's last token.
+/// special tokens after it. They all have the position of the sentence's last token.
 class MaskedSentenceDataset : public Dataset {
  public:
   /// `settings`: length, has_token_type_ids, seed, languages. Throws Error: the tokenizer has no
-  /// mask token or adds no token behind a text, or the limits leave no space for two sentences.
+  /// mask token or adds no token after a text, or the limits leave no space for two sentences.
   MaskedSentenceDataset(const std::vector<LanguageSource>& sources,
                         Truncation truncation,
                         const LanguageSettings& settings,

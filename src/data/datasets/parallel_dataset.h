@@ -27,7 +27,7 @@ struct ParallelSettings {
 };
 
 /// Pairs of texts for encoder-decoder models: `source_ids` is the source with its special tokens;
-/// `targets` is the target with its own, and `ids` is the target shifted right behind the first
+/// `targets` is the target with its own, and `ids` is the target shifted right after the first
 /// decoder input. Pairs with an empty side are dropped and counted. Throws data::Error like
 /// open_parallel_text, and for languages that the tokenizer does not know.
 std::shared_ptr<const Dataset> make_parallel_dataset(const std::vector<DataItem>& items,

@@ -30,7 +30,7 @@ SentenceEncoder::SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimit
     : tokenizer_(tokenizer), limits_(limits), template_(tokenizer, /*is_pair=*/false) {
   if (template_.after().empty()) {
     throw Error(
-        "model.document: the tokenizer adds no token behind a text, such as [SEP], which would end "
+        "model.document: the tokenizer adds no token after a text, such as [SEP], which would end "
         "a sentence");
   }
   const auto special = template_.num_special_tokens();

@@ -29,10 +29,10 @@ struct SentenceIds {
 /// sentence ends as in visit_sentences with SentenceBoundary::kPunctuation, so also with its line.
 class SentenceEncoder {
  public:
-  /// Throws Error if the template adds no token behind a text, or leaves no space for text.
+  /// Throws Error if the template adds no token after a text, or leaves no space for text.
   SentenceEncoder(const Tokenizer& tokenizer, const SentenceLimits& limits);
 
-  /// Appends the ids, without the special tokens in front of the first sentence and behind the
+  /// Appends the ids, without the special tokens in front of the first sentence and after the
   /// last, which Tokenizer::sequence adds. Longer sentences are truncated; of more sentences than
   /// the limits allow the first ones remain. Returns whether something was left out.
   bool encode(std::string_view text, std::vector<int32_t>& ids) const;
@@ -56,7 +56,7 @@ std::vector<std::string> sentences_of(std::string_view text);
 /// Sets the lengths of the sentences, and their last tokens as the positions of its targets.
 void add_sentence_targets(std::vector<int64_t> lengths, Example& example);
 
-/// Tokens of each sentence of a whole sequence: one ends behind each last token of the template.
+/// Tokens of each sentence of a whole sequence: one ends after each last token of the template.
 std::vector<int64_t> sentence_lengths(const std::vector<int64_t>& ids,
                                       const SequenceTemplate& around);
 

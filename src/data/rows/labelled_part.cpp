@@ -121,11 +121,11 @@ void tokenize_and_truncate(LabelledPart& part,
     if (!item.reads_row(row)) {
       continue;
     }
-    const bool has_label = !part.rows.labels_of(row).empty();
-    part.unlabelled += has_label ? 0 : 1;
-    if (!has_label && !settings.label_format.is_multi_label) {
+    if (part.rows.lacks_label(row)) {
+      ++part.unlabelled;
       continue;
     }
+    part.without_class += part.rows.labels_of(row).empty() ? 1 : 0;
     const int64_t a = first.size(row);
     const int64_t b = is_pair ? second.size(row) : 0;
     const bool is_long =

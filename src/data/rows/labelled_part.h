@@ -44,7 +44,8 @@ struct LabelledPart {
   int64_t truncated = 0;
   int64_t dropped = 0;
   int64_t empty = 0;
-  int64_t unlabelled = 0;  // dropped for lack of a label, or, with multi_label, of any class
+  int64_t unlabelled = 0;     // dropped for lack of a label
+  int64_t without_class = 0;  // kept, with multi_label
 };
 
 /// Fills all but `name`, `rows` and `language`, with the rows that the item reads. `max_tokens`:

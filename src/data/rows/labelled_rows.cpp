@@ -98,6 +98,9 @@ void read_rows(const DataItem& item,
                 "in a directory with one subdirectory of .txt files per class"));
   }
   const Names columns = formats::read_column_names(file, *kind, item.table);
+  if (columns.empty() && *kind == formats::TableKind::kJsonl) {
+    return;  // an empty part of a data set, which has no header either
+  }
   const Names texts = text_columns(item.text, item.text_pair, columns, file);
   const LabelReader labels(item, label_format, label_columns(item, file, columns));
   const bool is_pair = texts.size() == 2;
@@ -123,8 +126,12 @@ void read_rows(const DataItem& item,
       rows.second.add(reader.require(fields[1], texts[1]));
     }
     fields.erase(fields.begin(), fields.begin() + static_cast<std::ptrdiff_t>(texts.size()));
-    for (const auto& name : labels.read(fields, reader.location())) {
-      rows.labels.add(name);
+    if (const auto names = labels.read(fields, reader.location())) {
+      for (const auto& name : *names) {
+        rows.labels.add(name);
+      }
+    } else {
+      rows.unlabelled.push_back(rows.size() - 1);
     }
     rows.label_offsets.push_back(rows.labels.size());
   }
@@ -149,6 +156,10 @@ std::string LabelledRows::location(int64_t row) const {
                                       [](int64_t r, const File& file) { return r < file.begin; });
   const File& file = *(after - 1);
   return str_cat(file.path, ", row ", row - file.begin + 1);
+}
+
+bool LabelledRows::lacks_label(int64_t row) const {
+  return std::binary_search(unlabelled.begin(), unlabelled.end(), row);
 }
 
 std::vector<std::string_view> LabelledRows::labels_of(int64_t row) const {
@@ -177,7 +188,8 @@ std::vector<std::string> text_columns(const std::optional<std::string>& first,
   const Names& texts = default_text_columns();
   Names found = {
       require_column(file, "text", choose_column(first, texts, columns), texts, columns)};
-  if (const auto pair = choose_column(second, default_pair_columns(), columns)) {
+  const auto pair = choose_column(second, default_pair_columns(), columns);
+  if (pair && (second || *pair != found.front())) {
     found.push_back(*pair);
   }
   return found;

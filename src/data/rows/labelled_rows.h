@@ -36,12 +36,14 @@ struct LabelledRows {
   TextList second;                        // empty if the rows have one text
   TextList labels;                        // of all rows, concatenated
   std::vector<int64_t> label_offsets{0};  // one per row, and the end
+  std::vector<int64_t> unlabelled = {};   // rows to be dropped for lack of a label, ascending
   bool is_pair = false;
   std::vector<std::string> remarks;  // about the format of the files
   int64_t blank_lines = 0;           // in the files; not counted as rows
   int64_t repaired = 0;              // rows that were not UTF-8
 
   int64_t size() const { return first.size(); }
+  bool lacks_label(int64_t row) const;
   /// Classes or numbers of the row, as written.
   std::vector<std::string_view> labels_of(int64_t row) const;
   /// Location such as `train.tsv, row 12` (rows counted from 1, without the header).
@@ -49,7 +51,7 @@ struct LabelledRows {
 };
 
 /// Reads all files of an item; columns as DataItem names them, else by their usual names. Rows to
-/// be dropped for lack of a label get an empty label list. Throws data::Error and formats::Error
+/// be dropped for lack of a label are in `unlabelled`. Throws data::Error and formats::Error
 /// naming the location: no such column, a row without text or label, no rows.
 LabelledRows read_labelled_rows(const DataItem& item, const LabelFormat& label_format);
 

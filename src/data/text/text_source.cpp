@@ -131,14 +131,28 @@ class TableLineReader : public TextFileReader {
   int64_t line_splits_ = 0;
 };
 
+/// Whether a link to a directory makes a cycle.
+bool leads_to_parent(const std::filesystem::path& link) {
+  const auto target = std::filesystem::canonical(link);
+  const auto parent = std::filesystem::canonical(link.parent_path());
+  const auto [end, unused] =
+      std::mismatch(target.begin(), target.end(), parent.begin(), parent.end());
+  return end == target.end();
+}
+
 }  // namespace
 
 std::vector<std::string> text_files_in(const std::string& directory) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+  fs::recursive_directory_iterator entries(directory,
+                                           fs::directory_options::follow_directory_symlink);
+  for (; entries != fs::recursive_directory_iterator(); ++entries) {
+    const auto& entry = *entries;
     auto path = entry.path().string();
-    if (entry.is_regular_file() && formats::without_compression(path).ends_with(".txt")) {
+    if (entry.is_symlink() && entry.is_directory() && leads_to_parent(entry.path())) {
+      entries.disable_recursion_pending();
+    } else if (entry.is_regular_file() && formats::without_compression(path).ends_with(".txt")) {
       files.push_back(std::move(path));
     }
   }

@@ -33,7 +33,7 @@ struct Pipeline::Scratch {
   std::vector<TextSegment> segments;
   std::vector<TextSegment> inner;
   std::vector<Piece> pieces;
-  std::vector<int32_t> ids;  // with free space behind them
+  std::vector<int32_t> ids;  // with free space after them
   std::size_t count = 0;     // of the ids
   Words words;
   WordCache cache;

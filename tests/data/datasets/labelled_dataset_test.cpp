@@ -141,6 +141,49 @@ TEST_F(LabelledDatasetTest, TakesTheColumnsThatAreNamed) {
   EXPECT_EQ(make({from})->texts(0, 0), (WordList{"b c", "a"}));
 }
 
+TEST_F(LabelledDatasetTest, ATextIsNotPairedWithItself) {
+  for (auto from :
+       {item("x.tsv", "label\tsentence1\tsentence2\n1\ta b\tc\n0\ta\tb\n"),
+        item("x.jsonl", "{\"sentence1\": \"a b\", \"sentence2\": \"c\", \"label\": 1}\n")}) {
+    from.text = "sentence2";
+    EXPECT_EQ(make({from})->texts(0, 0), (WordList{"c"}));
+    from.text_pair = "sentence2";  // asked for
+    EXPECT_EQ(make({from})->texts(0, 0), (WordList{"c", "c"}));
+  }
+}
+
+// A label that is missing is not one that is 0.
+TEST_F(LabelledDatasetTest, RowsThatLackOneOfSeveralLabelsAreDropped) {
+  auto from = item("x.jsonl",
+                   "{\"text\": \"a\", \"toxic\": 1, \"insult\": 0}\n"
+                   "{\"text\": \"b\", \"toxic\": 1, \"insult\": null}\n"
+                   "{\"text\": \"c\", \"toxic\": 0, \"insult\": 0}\n"
+                   "{\"text\": \"d\", \"toxic\": null, \"insult\": null}\n");
+  from.labels = {"toxic", "insult"};
+  const LabelledSettings settings{
+      .label_format = {.is_multi_label = true, .unlabelled = Unlabelled::kDrop}};
+  const auto dataset = make({from}, settings);
+  ASSERT_EQ(dataset->size(0), 2);
+  EXPECT_EQ(dataset->texts(0, 0), (WordList{"a"}));
+  EXPECT_EQ(dataset->texts(0, 1), (WordList{"c"}));
+  EXPECT_TRUE(dataset->location(0, 1).ends_with("x.jsonl, row 3"));
+  const auto remarks = dataset->remarks();
+  ASSERT_EQ(remarks.size(), 2U);
+  EXPECT_TRUE(remarks[0].ends_with("1 row without a class was kept")) << remarks[0];
+  EXPECT_TRUE(remarks[1].ends_with("2 rows without a label were dropped")) << remarks[1];
+}
+
+TEST_F(LabelledDatasetTest, APartOfADataSetMayBeEmpty) {
+  auto parts = item("x-0.jsonl", "{\"text\": \"a\", \"text_pair\": \"b\", \"label\": 1}\n");
+  const auto empty = item("x-1.jsonl", "");
+  parts.files.insert(parts.files.begin(), empty.files.front());
+  parts.files.push_back(empty.files.front());
+  const auto dataset = make({parts});
+  EXPECT_EQ(dataset->size(0), 1);
+  EXPECT_EQ(dataset->texts(0, 0), (WordList{"a", "b"}));
+  EXPECT_NE(message([&] { make({empty}); }).find("no rows"), std::string::npos);
+}
+
 TEST_F(LabelledDatasetTest, TruncatesAndReportsIt) {
   const auto dataset = make({item("x.tsv", "label\ttext\n0\ta b c d\n1\ta\n")}, {.length = 4});
   EXPECT_EQ(dataset->example(0, 0).ids, (Ids{2, 5, 6, 3}));

@@ -27,7 +27,7 @@ std::vector<NearDuplicate> find(const Rows& train, const Rows& evaluate) {
                               [](int64_t, int64_t) { return true; });
 }
 
-/// `evaluate,train` of each row found, `=` behind exact ones.
+/// `evaluate,train` of each row found, `=` after exact ones.
 std::vector<std::string> found(const Rows& train, const Rows& evaluate) {
   std::vector<std::string> rows;
   for (const NearDuplicate& one : find(train, evaluate)) {

@@ -1,6 +1,7 @@
 #include "data/text/text_source.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,18 @@ TEST_F(TextReaderTest, EmptyLinesAndFilesAreBoundaries) {
   const auto b = folder_.write("b.txt", "four\n");
   const auto none = folder_.write("none.txt", "\n\n");
   EXPECT_EQ(read({a, none, b}), (TextSourceLines{"|one", "two", "|three", "|four"}));
+}
+
+TEST_F(TextReaderTest, LinkedDirectoriesAreFollowedButNotInACycle) {
+  namespace fs = std::filesystem;
+  fs::create_directories(folder_.path("texts/a"));
+  fs::create_directories(folder_.path("elsewhere"));
+  folder_.write("texts/a/1.txt", "one");
+  folder_.write("elsewhere/2.txt", "two");
+  fs::create_directory_symlink("../elsewhere", folder_.path("texts/b"));
+  fs::create_directory_symlink("..", folder_.path("texts/a/cycle"));
+  EXPECT_EQ(text_files_in(folder_.path("texts")),
+            (TextSourceLines{folder_.path("texts/a/1.txt"), folder_.path("texts/b/2.txt")}));
 }
 
 TEST_F(TextReaderTest, AWholeFileMayBeADocument) {

@@ -33,8 +33,8 @@ double as_tokenizers_reads(double score) {
   for (const char digit : all.substr(0, mark)) {
     digits = digit == '.' ? digits : 10 * digits + static_cast<uint64_t>(digit - '0');
   }
-  const auto behind_point = mark > 1 ? static_cast<int>(mark) - 2 : 0;
-  const int exponent = std::stoi(std::string(all.substr(mark + 1))) - behind_point;
+  const auto after_point = mark > 1 ? static_cast<int>(mark) - 2 : 0;
+  const int exponent = std::stoi(std::string(all.substr(mark + 1))) - after_point;
   const auto whole = static_cast<double>(digits);
   return std::copysign(
       exponent < 0 ? whole / std::pow(10.0, -exponent) : whole * std::pow(10.0, exponent), score);

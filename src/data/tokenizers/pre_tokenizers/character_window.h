@@ -58,7 +58,7 @@ class CharacterWindow {
   uint64_t blanks = 0;         // U+0020
   uint64_t line_breaks = 0;    // \r and \n
   uint64_t apostrophes = 0;    // U+0027
-  uint64_t continuations = 0;  // bytes of a character behind its first
+  uint64_t continuations = 0;  // bytes of a character after its first
 
   std::size_t size() const { return size_; }
 

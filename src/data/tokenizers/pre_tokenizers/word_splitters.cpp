@@ -58,7 +58,7 @@ struct Gpt2Pattern {
            (window.spaces & (visible >> 1));
   }
 
-  /// From this byte of the window on, words depend on text far behind the window.
+  /// From this byte of the window on, words depend on text far after the window.
   static std::size_t first_open(const CharacterWindow& window) { return window.size(); }
 
   /// End of a word without a suffix.
@@ -86,7 +86,7 @@ struct Gpt4Pattern {
     const uint64_t visible = window.letters | window.numbers | window.others;
     const uint64_t in_line = window.spaces & ~window.line_breaks;
     const uint64_t other_runs = begins_of(window.others) & ~(window.blanks << 1);
-    // A sum carries from the begin of a run to the byte behind the run.
+    // A sum carries from the begin of a run to the byte after the run.
     const uint64_t breaks_after_others = window.line_breaks & (window.others << 1);
     const uint64_t spaces =
         window.spaces & ~(window.line_breaks & ~(window.line_breaks + breaks_after_others));
@@ -164,7 +164,7 @@ struct Gpt4Pattern {
 };
 
 /// The begins of words, given those without regard to suffixes: a word that begins with a suffix
-/// ends behind it.
+/// ends after it.
 template <class Pattern>
 uint64_t with_suffixes(uint64_t begins,
                        const CharacterWindow& window,
@@ -190,7 +190,7 @@ std::size_t end_of_word(const CharacterRuns& runs, std::size_t begin) {
 
 /// Finds all words of a window at once; only a word that does not end in the window is read
 /// character by character. The next window begins with the last word that was found, so it does not
-/// matter that the text behind a window may tell of another word at its last byte.
+/// matter that the text after a window may tell of another word at its last byte.
 template <class Pattern>
 void split_by(std::string_view text, TextRange range, std::vector<TextRange>& words) {
   text = text.substr(0, range.end);
