@@ -67,7 +67,17 @@ std::string one_line(std::string_view message) {
       character = ' ';
     }
   }
-  return line.size() > kMaxErrorLength ? line.substr(0, kMaxErrorLength) + " ..." : line;
+  if (line.size() <= kMaxErrorLength) {
+    return line;
+  }
+  const auto is_continuation = [&](std::size_t at) {
+    return (static_cast<unsigned char>(line[at]) & 0xC0U) == 0x80U;
+  };
+  std::size_t end = kMaxErrorLength;
+  while (end > 0 && is_continuation(end)) {
+    --end;
+  }
+  return line.substr(0, end) + " ...";
 }
 
 class Log {

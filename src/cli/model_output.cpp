@@ -9,12 +9,14 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/string_util.h"
 #include "cli/forward/forward.h"
 #include "models/config/family_definition.h"
 #include "models/config/heads.h"
+#include "models/decoding/model_decoder.h"
 #include "models/directory.h"
 #include "models/generator.h"
 #include "models/sentence.h"
@@ -152,10 +154,15 @@ void write_directory(const std::string& output,
                      const std::function<void(const std::string& working)>& fill) {
   auto target = fs::path(output).lexically_normal();
   target = target.has_filename() ? target : target.parent_path();
-  const auto working = target.string() + ".tmp";
-  remove_tree(working);
+  // The name is that of this process alone: what somebody else has there stays.
+  const auto working = str_cat(target.string(), ".tmp-", ::getpid());
   make_directories(working);
-  fill(working);
+  try {
+    fill(working);
+  } catch (...) {
+    remove_tree(working);
+    throw;
+  }
   flush_directory(working);
   rename_and_flush(working, target.string());  // replaces an empty directory, or none
 }
@@ -167,12 +174,15 @@ void copy_auxiliary_files(const std::string& from,
   const auto of_sentences = models::sentence_files(from);
   // modules.json only fits a bare encoder; a model with a head does not produce sentence vectors.
   const bool embeds = models::head_of(model.options()).is_bare;
+  const bool generates = models::can_generate(model);
   for (const auto& entry : fs::directory_iterator(from)) {
     const auto name = entry.path().filename().string();
     const bool is_of_sentences =
         std::find(of_sentences.begin(), of_sentences.end(), name) != of_sentences.end();
-    const bool is_wanted =
-        is_of_sentences ? embeds : which == AuxiliaryFiles::kAll || is_documentation(name);
+    const bool is_wanted = is_of_sentences
+                               ? embeds
+                               : which == AuxiliaryFiles::kAll || is_documentation(name) ||
+                                     (generates && name == models::kGenerationConfig);
     if (is_copied_as_is(entry) && is_wanted) {
       copy_file(entry.path(), to);
     } else if (embeds && is_of_sentences && entry.is_directory()) {

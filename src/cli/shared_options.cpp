@@ -68,8 +68,7 @@ std::optional<int64_t> read_threads(const Arguments& arguments) {
 void declare_batch_tokens(Arguments& arguments) {
   arguments.value(
       "batch-tokens", "N",
-      "Tokens per batch (default: 512 for each CPU thread, 4096 on a GPU); affects speed and "
-      "memory, not the results");
+      "Tokens per batch (default: 512 on a CPU, 4096 on a GPU); does not change results");
 }
 
 std::optional<int64_t> read_batch_tokens(const Arguments& arguments) {

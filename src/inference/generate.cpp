@@ -150,6 +150,7 @@ void TextGenerator::set_source(Prompt& prompt,
 /// For models without a source. Prompts that are too long keep their end, which is continued.
 void TextGenerator::set_prompt_tokens(Prompt& prompt,
                                       const GenerationRequest& request,
+                                      int64_t reserved,
                                       bool& was_truncated) const {
   prompt.tokens = request.ids;
   if (prompt.tokens.empty()) {
@@ -169,7 +170,7 @@ void TextGenerator::set_prompt_tokens(Prompt& prompt,
     }
     prompt.tokens = {begin};
   }
-  const auto limit = models::position_limit(model_.options());
+  const auto limit = models::position_limit(model_.options()) - reserved;
   if (limit > 0 && static_cast<int64_t>(prompt.tokens.size()) > limit) {
     prompt.tokens.erase(prompt.tokens.begin(), prompt.tokens.end() - limit);
     was_truncated = true;
@@ -180,16 +181,20 @@ Prompt TextGenerator::make_prompt(const GenerationRequest& request,
                                   int64_t index,
                                   bool& was_truncated) const {
   Prompt prompt{.tokens = {}, .index = index};
+  const auto prefix =
+      request.prefix.empty() ? models::Tokens() : target_tokenizer().ids(request.prefix);
+  prompt.answer_tokens = std::ssize(prefix);
+  const auto limit = models::position_limit(model_.options());
+  if (limit > 0 && prompt.answer_tokens >= limit) {
+    throw UserError(str_cat("prompt ", index + 1, ": a prefix of ", prompt.answer_tokens,
+                            " tokens, must be shorter than the model's maximum of ", limit));
+  }
   if (reads_source_) {
     set_source(prompt, request, was_truncated);
   } else {
-    set_prompt_tokens(prompt, request, was_truncated);
+    set_prompt_tokens(prompt, request, prompt.answer_tokens, was_truncated);
   }
-  if (!request.prefix.empty()) {
-    const auto ids = target_tokenizer().ids(request.prefix);
-    prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
-    prompt.answer_tokens = static_cast<int64_t>(ids.size());
-  }
+  prompt.tokens.insert(prompt.tokens.end(), prefix.begin(), prefix.end());
   models::set_length_limits(prompt, settings_.config, model_.options());
   const auto words = model_.options().vocabulary;
   for (const auto* ids : {&prompt.tokens, &prompt.source}) {

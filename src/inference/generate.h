@@ -86,8 +86,10 @@ class TextGenerator {
   void set_source(models::Prompt& prompt,
                   const GenerationRequest& request,
                   bool& was_truncated) const;
+  /// `reserved`: tokens that follow the prompt.
   void set_prompt_tokens(models::Prompt& prompt,
                          const GenerationRequest& request,
+                         int64_t reserved,
                          bool& was_truncated) const;
   std::vector<std::vector<models::Hypothesis>> search(const std::vector<models::Prompt>& prompts,
                                                       models::SearchHooks hooks);

@@ -140,6 +140,11 @@ void LikelihoodScorer::add_continuation(std::size_t item,
     window.prefix_length =
         model_.options().is_prefix_lm ? static_cast<int64_t>(window.ids.size()) : 0;
   }
+  if (targets.empty()) {
+    throw UserError(str_cat("the continuation ", quoted_text(raw.continuation),
+                            " adds no token to its context ", quoted_text(raw.context),
+                            ": it needs a text, or a delimiter between both"));
+  }
   add(item, std::move(window), targets, pending);
 }
 

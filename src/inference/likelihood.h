@@ -52,6 +52,7 @@ class LikelihoodScorer {
                    const data::Tokenizer& tokenizer,
                    LikelihoodSettings settings = {});
 
+  /// Throws UserError for a continuation without tokens of its own.
   std::vector<Likelihood> score(const std::vector<Continuation>& items) const;
 
   /// Scores whole texts in windows of max_length tokens: each token once, given the tokens before

@@ -16,6 +16,7 @@ namespace {
 
 constexpr bool kLower = false;  // lower is better
 constexpr bool kGreater = true;
+constexpr std::nullopt_t kNeither = std::nullopt;
 constexpr auto kOneClass = "it needs labels of at least two classes";
 constexpr auto kNoPositives = "no label is of a positive class";
 constexpr auto kConstant = "it needs two rows, and labels and predictions that are not all equal";
@@ -40,14 +41,14 @@ std::vector<Metric> built_in_metrics() {
       {"ece", "expected calibration error", kLower, class_ece, label_ece},
       {"brier_score", "Brier score", kLower, class_brier_score, label_brier_score},
       {"hamming_loss", "fraction of wrong label decisions", kLower, {}, hamming_loss},
-      {"threshold", "decision threshold, the minimum probability of a positive", kGreater},
+      {"threshold", "decision threshold, the minimum probability of a positive", kNeither},
       {"mse", "mean squared error", kLower, {}, {}, mean_squared_error},
       {"mae", "mean absolute error", kLower, {}, {}, mean_absolute_error},
       {"pearson", "Pearson correlation", kGreater, {}, {}, value_pearson, kConstant},
       {"spearmanr", "Spearman rank correlation", kGreater, {}, {}, value_spearman, kConstant},
       {"perplexity", "exponential of the mean loss per token", kLower},
-      {"tokens", "number of tokens with a loss", kGreater},
-      {"words", "number of words in the texts", kGreater},
+      {"tokens", "number of tokens with a loss", kNeither},
+      {"words", "number of words in the texts", kNeither},
       {"word_perplexity", "exponential of the mean loss per word", kLower},
       {"bits_per_byte", "loss in bits per byte of text", kLower},
       {"bits_per_character", "loss in bits per character of text", kLower},
@@ -65,8 +66,8 @@ std::vector<Metric> built_in_metrics() {
       {"discriminator_accuracy", "fraction of tokens classified correctly", kGreater},
       {"discriminator_precision", "precision for replaced tokens", kGreater},
       {"discriminator_recall", "recall of replaced tokens", kGreater},
-      {"replaced_share", "fraction of tokens that were replaced", kGreater},
-      {"lines", "number of generated texts", kGreater},
+      {"replaced_share", "fraction of tokens that were replaced", kNeither},
+      {"lines", "number of generated texts", kNeither},
       {"bleu", "BLEU of the generated texts", kGreater},
       {"chrf", "chrF of the generated texts", kGreater},
       {"chrf++", "chrF++ of the generated texts", kGreater},
@@ -128,12 +129,20 @@ std::string undefined_reason(std::string_view name, double value) {
 }
 
 bool greater_is_better(std::string_view name, std::string_view place) {
-  if (const auto* metric = find_metric(name)) {
-    return metric->greater_is_better;
+  const auto* found = find_metric(name);
+  if (found != nullptr && found->greater_is_better) {
+    return *found->greater_is_better;
   }
   std::vector<std::string> names;
   for (const Metric& metric : metric_table()) {
-    names.push_back("eval_" + metric.name);
+    if (metric.greater_is_better) {
+      names.push_back("eval_" + metric.name);
+    }
+  }
+  if (found != nullptr) {
+    throw UserError(
+        str_cat(place, ": '", name,
+                "' is neither better nor worse if it is greater, allowed: ", join(names)));
   }
   const auto near = did_you_mean(name, names);
   throw UserError(str_cat(place, ": unknown metric '", name, "'",

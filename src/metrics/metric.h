@@ -20,7 +20,7 @@ using MetricFunction = std::function<std::optional<double>(const Predictions&)>;
 struct Metric {
   std::string name;  // without the prefix `eval_` or `test_`
   std::string description;
-  bool greater_is_better = true;
+  std::optional<bool> greater_is_better = true;  // nullopt: neither, such as a count
   MetricFunction<ClassPredictions> of_classes = {};
   MetricFunction<MultiLabelPredictions> of_multi_label = {};
   MetricFunction<ValuePredictions> of_values = {};  // of one number; the mean over all is reported
@@ -41,7 +41,7 @@ const Metric* find_metric(std::string_view name);
 std::string undefined_reason(std::string_view name, double value);
 
 /// Whether greater is better for the metric. Throws UserError for an unknown one, with the nearest
-/// name, with `place` as its location.
+/// name, and for one where neither is better, with `place` as its location.
 bool greater_is_better(std::string_view name, std::string_view place);
 
 /// All metrics that are computed from these predictions, by name without prefix.

@@ -28,13 +28,17 @@ std::string type_of(std::string_view label) {
 
 TagScheme::TagScheme(const std::vector<std::string>& labels) {
   bool has_prefix = false;
-  bool has_other = false;
   for (const auto& label : labels) {
     const char prefix = prefix_of(label);
     has_prefix = has_prefix || (prefix != 0 && prefix != 'O');
-    has_other = has_other || prefix == 0;
+    if (prefix == 0) {
+      other_tags_.push_back(label);
+    }
   }
-  marks_entities_ = has_prefix && !has_other;
+  marks_entities_ = has_prefix && other_tags_.empty();
+  if (!has_prefix) {
+    other_tags_.clear();
+  }
   if (!marks_entities_) {
     return;
   }

@@ -25,6 +25,9 @@ class TagScheme {
 
   /// Whether all tags have this form and mark entities; false for part-of-speech tags and the like.
   bool marks_entities() const { return marks_entities_; }
+  /// The tags of another form, if some tags mark entities: their presence makes all of them plain
+  /// tags.
+  const std::vector<std::string>& other_tags() const { return other_tags_; }
   /// Entity type names, sorted.
   const std::vector<std::string>& types() const { return types_; }
   /// Returns the entities of one sentence, in order, from its tag ids; -1 means no tag.
@@ -40,6 +43,7 @@ class TagScheme {
 
   std::vector<Tag> tags_;  // by id
   std::vector<std::string> types_;
+  std::vector<std::string> other_tags_;
   bool marks_entities_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 
+#include "base/file.h"
 #include "base/string_util.h"
 #include "formats/json.h"
 #include "models/adapters/adapter_reader.h"
@@ -29,6 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kDirectoryConfig = "config.json";
 constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+constexpr int64_t kMaxGenerationBytes = int64_t{1} << 20;
 
 /// Parts that may be missing in the directory: those of a head or a set of classes other than the
 /// stored one.
@@ -125,18 +127,40 @@ ModelOptions with_inferred_options(ModelOptions options, const std::string& dire
   return options;
 }
 
-/// Writes generation_config.json for models that generate.
+/// Sets the values of `own`, the ids of the model. The first of several end tokens is the model's.
+void update_generation(const formats::Json& own, formats::Json& json) {
+  for (const auto& [key, value] : own.items()) {
+    const auto found = json.find(key);
+    const bool is_first_of_list =
+        found != json.end() && found->is_array() && !found->empty() && found->front() == value;
+    if (!is_first_of_list) {
+      json[key] = value;
+    }
+  }
+}
+
+/// Writes generation_config.json for models that generate; keeps other settings of one that is
+/// there.
 void write_generation(const std::string& directory, const ModelOptions& options) {
+  const auto path = directory + "/" + kGenerationConfig;
   const auto& say = options.family->generation_json;
-  const auto json = say == nullptr ? formats::Json() : say(options);
-  if (!json.is_null()) {
-    FileWriter file(directory + "/generation_config.json", FileWriter::Mode::kPlain);
+  const auto own = say == nullptr ? formats::Json() : say(options);
+  if (!own.is_null()) {
+    auto json =
+        fs::exists(path) ? formats::read_json(path, kMaxGenerationBytes) : formats::Json::object();
+    update_generation(own, json);
+    FileWriter file(path, FileWriter::Mode::kPlain);
     file.write(json.dump(2) + "\n");
     file.commit();
   }
 }
 
 }  // namespace
+
+std::string read_generation_text(const std::string& directory) {
+  const auto path = directory + "/" + kGenerationConfig;
+  return fs::exists(path) ? read_file(path) : "";
+}
 
 std::shared_ptr<Model> make_uninitialized_model(const ModelOptions& options) {
   return options.family->make(options);

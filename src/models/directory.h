@@ -67,9 +67,16 @@ LoadedModel load_model(const std::string& directory,
                        const std::set<Part>& new_parts = {},
                        const LoadedModule& on_module = {});
 
+/// Generation settings of a model directory, of models that generate.
+inline constexpr auto kGenerationConfig = "generation_config.json";
+
+/// The text of that file; empty without one. Throws FileError.
+std::string read_generation_text(const std::string& directory);
+
 /// Writes config.json and model.safetensors (and kSeparateTensors) under their Hugging Face names,
 /// not atomically: the caller renames the whole directory. `parameter`: returns the tensor to store
 /// for a registered parameter name (the fp32 master in bf16 training).
+/// A generation_config.json that is there already keeps its other settings.
 using ParameterSource = std::function<at::Tensor(const std::string&)>;
 void save_model(const std::string& directory,
                 const Model& model,

@@ -35,7 +35,7 @@ class ActiveSequences {
     std::vector<int64_t> leaving;  // indices among the active ones
     std::vector<int64_t> staying;
   };
-  /// `logits`: (active, C). All leave behind the last layer.
+  /// `logits`: (active, C). All leave after the last layer.
   Decision decide(const at::Tensor& logits, bool is_last) {
     const auto host = logits.to(at::kFloat).cpu().contiguous();
     const auto width = static_cast<std::size_t>(host.size(1));

@@ -20,14 +20,14 @@ namespace weft::models {
 /// The stack and the two ends of a sequence classifier.
 struct ExitPath {
   nn::StackImpl& stack;
-  /// The rows that a classifier reads of hidden states, before or behind the stack's final norm:
+  /// The rows that a classifier reads of hidden states, before or after the stack's final norm:
   /// (N, D) -> (B, D).
   std::function<at::Tensor(const at::Tensor& hidden, const nn::ForwardContext& context)> rows;
-  /// The model's own classifier, behind the last layer: (B, D) -> (B, C).
+  /// The model's own classifier, after the last layer: (B, D) -> (B, C).
   std::function<at::Tensor(const at::Tensor& rows, const nn::ForwardContext& context)> classify;
 };
 
-/// Classifiers behind all layers but the last, so that easy texts need fewer layers: DeeBERT
+/// Classifiers after all layers but the last, so that easy texts need fewer layers: DeeBERT
 /// (arXiv:2004.12993) and PABEE (arXiv:2006.04152).
 class EarlyExitsImpl : public torch::nn::Module {
  public:

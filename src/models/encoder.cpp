@@ -212,7 +212,7 @@ at::Tensor Encoder::hidden(const TextInput& input, const nn::ForwardContext& con
 }
 
 kernels::Layout Encoder::hidden_layout(const kernels::Layout& tokens) const {
-  return layers_->context_behind({.layout = tokens}).layout;
+  return layers_->context_after({.layout = tokens}).layout;
 }
 
 at::Tensor Encoder::selected_hidden_states(const TextInput& input,
@@ -282,7 +282,7 @@ at::Tensor Encoder::class_logits(const at::Tensor& hidden, const nn::ForwardCont
     const auto sentences = document_->sentence_states(hidden, context);  // (S, D)
     return logits_of(pooling_->forward(sentences, nn::document_context(context)), context);
   }
-  const auto own = layers_->context_behind(context);
+  const auto own = layers_->context_after(context);
   return logits_of(
       pooling_ != nullptr ? pooling_->forward(hidden, own) : nn::first_tokens(hidden, own.layout),
       context);
@@ -295,7 +295,7 @@ at::Tensor Encoder::classify(const TextInput& input, const nn::ForwardContext& c
   if (!head_of(options_).classifies_sequences || pooling_ != nullptr) {
     return class_logits(hidden(input, context), context);
   }
-  const auto first = nn::RowSelection::first_tokens(layers_->context_behind(context));
+  const auto first = nn::RowSelection::first_tokens(layers_->context_after(context));
   return logits_of(selected_hidden_states(input, context, first), context);
 }
 

@@ -34,7 +34,7 @@ class EncoderDecoder : public Model {
   /// Whether the output layer has the weights of the decoder's word embeddings.
   bool shares_output_embedding() const;
   at::Tensor decode(const at::Tensor& ids, const nn::ForwardContext& context);
-  /// Ids of each sequence, shifted right behind the decoder's start token.
+  /// Ids of each sequence, shifted right after the decoder's start token.
   at::Tensor shifted(const at::Tensor& ids, const kernels::Layout& layout) const;
   at::Tensor dropped(const at::Tensor& states,
                      nn::DropoutSite site,

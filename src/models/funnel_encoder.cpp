@@ -73,7 +73,7 @@ FunnelEncoder::Pass FunnelEncoder::encode_tokens(const TextInput& input,
     const auto layers = own.block_sizes[block] * block_repeats(own, block);
     for (int64_t i = 0; i < layers; ++i, ++layer) {
       run_layer(pass, layer, block > 0 && i == 0, only_first && layer + 1 == count);
-      // Of a block that repeats its layers, transformers takes the states behind as many layers as
+      // Of a block that repeats its layers, transformers takes the states after as many layers as
       // it has without.
       if (layer + 1 == static_cast<std::size_t>(own.block_sizes.front())) {
         pass.first = pass.rows;

@@ -29,8 +29,8 @@ class FunnelEncoder : public Encoder {
   struct Pass {
     nn::ForwardContext tokens = {};   // context of the rows of all tokens
     nn::ForwardContext context = {};  // context of `rows`
-    at::Tensor rows = {};             // behind the last layer, (M, D)
-    at::Tensor first = {};            // behind the layers of the first block, (N, D)
+    at::Tensor rows = {};             // after the last layer, (M, D)
+    at::Tensor first = {};            // after the layers of the first block, (N, D)
   };
 
   std::shared_ptr<Encoder> make_generator(const ModelOptions& options,

@@ -22,7 +22,7 @@ namespace {
 
 constexpr config::Range kSentenceShare = {.min = 0, .max = 1};
 
-/// The decoder's input: each sentence shifted right, behind the token that ends it.
+/// The decoder's input: each sentence shifted right, after the token that ends it.
 std::vector<int64_t> decoder_ids(const data::Batch& batch, const std::vector<int64_t>& lengths) {
   std::vector<int64_t> ids;
   ids.reserve(batch.targets.size());

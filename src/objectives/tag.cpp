@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "base/string_util.h"
 #include "batching/device_batch.h"
 #include "batching/hidden_states.h"
 #include "batching/model_inputs.h"
@@ -8,6 +9,7 @@
 #include "data/rows/tagged_rows.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/to_device.h"
+#include "metrics/tag_scheme.h"
 #include "models/config/family_definition.h"
 #include "objectives/data/class_report.h"
 #include "objectives/data/training_texts.h"
@@ -126,7 +128,14 @@ class TagObjective : public Objective {
 
  private:
   Datasets read_datasets(const DatasetInputs& inputs) const override {
-    return tagged_datasets(inputs, label_all_tokens_);
+    auto datasets = tagged_datasets(inputs, label_all_tokens_);
+    if (const auto other = metrics::TagScheme(datasets.labels).other_tags(); !other.empty()) {
+      datasets.warnings.push_back(
+          str_cat("the tags ", quoted_text(other),
+                  " do not begin with B-, I-, E- or S- like the "
+                  "others, so precision, recall and F1 are those of tags, not of entities"));
+    }
+    return datasets;
   }
 
   bool label_all_tokens_;

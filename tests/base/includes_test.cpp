@@ -23,10 +23,10 @@ const std::map<std::string, std::set<std::string>>& allowed() {
     std::map<std::string, std::set<std::string>> result = {
         {"base", {}},
         {"config", {"base"}},
-        {"formats", {"config", "base"}},
+        {"formats", {"base"}},
         {"data", {"formats", "config", "base"}},
-        {"metrics", {"formats", "config", "base"}},
-        {"kernels", {"config", "base"}},
+        {"metrics", {"formats", "base"}},
+        {"kernels", {"base"}},
     };
     const auto extend = [&result](const std::string& library,
                                   const std::vector<std::string>& dependencies) {
@@ -36,7 +36,7 @@ const std::map<std::string, std::set<std::string>>& allowed() {
         all.insert(result.at(dependency).begin(), result.at(dependency).end());
       }
     };
-    extend("nn", {"kernels"});
+    extend("nn", {"kernels", "config"});
     extend("models", {"nn", "formats"});
     extend("batching", {"models", "data"});
     extend("inference", {"batching", "metrics"});

@@ -186,7 +186,7 @@ TEST(Classify, EmptyTextsWithoutSpecialTokensAreTexts) {
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0]["label"], "empty");
   EXPECT_EQ(lines[1]["label"], "full");
-  // transformers finds the last token of a sequence in a batch by the padding behind it.
+  // transformers finds the last token of a sequence in a batch by the padding after it.
   const auto config = formats::read_json(work / "run/last/config.json");
   EXPECT_EQ(config.at("pad_token_id"), config.at("eos_token_id"));
   EXPECT_EQ(formats::read_json(work / "run/last/tokenizer_config.json").at("pad_token"),

@@ -27,6 +27,20 @@ TEST(Export, ChecksModelsWithASourceAndATarget) {
   }
 }
 
+TEST(Export, LeavesOtherDirectoriesAlone) {
+  const test::Folder folder;
+  std::filesystem::create_directory(folder.path("out.tmp"));
+  folder.write("out.tmp/notes.txt", "precious");
+  const auto reference = std::string(WEFT_SOURCE_DIR) + "/tests/reference/models/bert-sequence";
+  EXPECT_EQ(run_export({reference, "--output", folder.path("out")}), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder.path("out.tmp/notes.txt")));
+  int entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path(""))) {
+    ++entries;
+  }
+  EXPECT_EQ(entries, 2);
+}
+
 TEST(Export, KeepsTheGivenLayers) {
   const test::Folder folder;
   const auto models = std::string(WEFT_SOURCE_DIR) + "/tests/reference/models/";

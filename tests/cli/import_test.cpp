@@ -154,6 +154,42 @@ TEST(Import, TrimmedConfigIsWrittenCompletely) {
   EXPECT_EQ(written["seq_classif_dropout"], 0.2);
 }
 
+TEST(Import, GenerationSettingsComeAlong) {
+  const Import tried("llama-causal-lm");
+  const auto own = models::read_model_config(tried.folder.path("in")).eos_id;
+  const formats::Json settings = {{"eos_token_id", {own, 7}},
+                                  {"bad_words_ids", {{3}, {4, 5}}},
+                                  {"num_beams", 4},
+                                  {"no_repeat_ngram_size", 2}};
+  tried.folder.write("in/generation_config.json", settings.dump());
+  ASSERT_EQ(tried.run(), 0);
+  ASSERT_EQ(run_export({tried.folder.path("out"), "--output", tried.folder.path("again")}), 0);
+  for (const auto* name : {"out", "again"}) {
+    const auto written =
+        formats::read_json(tried.folder.path(name) + std::string("/generation_config.json"));
+    for (const auto& [key, value] : settings.items()) {
+      EXPECT_EQ(written.at(key), value) << name << ", " << key;
+    }
+  }
+  const Import classifier("llama-causal-lm");
+  classifier.folder.write("in/generation_config.json", settings.dump());
+  ASSERT_EQ(classifier.run({"--head", "sequence", "--labels", "no,yes"}), 0);
+  EXPECT_FALSE(fs::exists(classifier.folder.path("out/generation_config.json")));
+}
+
+// A MixtralConfig without these keys has no window, and a theta that Llama does not have.
+TEST(Import, AbsentKeysOfMixtralHaveItsOwnDefaults) {
+  const Import tried("mixtral-causal-lm");
+  auto json = formats::read_json(tried.folder.path("in/config.json"));
+  for (const auto* key : {"rope_theta", "rope_parameters", "sliding_window"}) {
+    json.erase(key);
+  }
+  tried.folder.write("in/config.json", json.dump());
+  const auto options = models::read_model_config(tried.folder.path("in"));
+  EXPECT_EQ(options.rope.theta, 1e6);
+  EXPECT_EQ(options.window.size, 0);
+}
+
 TEST(Import, DifferentHeadIsNewlyInitialised) {
   const Import tried("electra-pretraining");
   ASSERT_EQ(tried.run({"--head", "token", "--labels", "O,B,I"}), 0);

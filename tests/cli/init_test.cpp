@@ -114,8 +114,41 @@ TEST_F(InitTest, ClassifiesTextsAndImagesByDirectory) {
   std::filesystem::create_directories(folder_.path("shapes/dot"));
   folder_.write("shapes/dot/1.pgm", "P5\n10 9\n255\n" + std::string(90, '\x7F'));
   const auto text = init({"classify", folder_.path("shapes")});
-  EXPECT_NE(text.find("1 image, the first of 9 x 10 pixels"), std::string::npos);
+  EXPECT_NE(text.find("1 image, of 9 x 10 pixels, grey"), std::string::npos);
   EXPECT_NE(text.find("image_size: 10, patch_size: 2, num_channels: 1}"), std::string::npos);
+}
+
+TEST_F(InitTest, LooksAtMoreThanOneImage) {
+  std::filesystem::create_directories(folder_.path("mixed/dot"));
+  folder_.write("mixed/dot/1.pgm", "P5\n10 9\n255\n" + std::string(90, '\x7F'));
+  for (const auto* name : {"mixed/dot/2.ppm", "mixed/dot/3.ppm"}) {
+    folder_.write(name, "P6\n20 16\n255\n" + std::string(960, '\x7F'));
+  }
+  const auto text = init({"classify", folder_.path("mixed")});
+  EXPECT_NE(text.find("3 images, of 9 x 10 to 16 x 20 pixels, in colour"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("image_size: 21, patch_size: 3, num_channels: 3}"), std::string::npos)
+      << text;
+}
+
+TEST_F(InitTest, RefusesFilesThatItWouldIgnore) {
+  const auto a = folder_.write("a.txt", "one two\n");
+  const auto b = folder_.write("b.txt", "three four\n");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              run_init({"mlm", a, b});
+            }),
+            "weft init: mlm: found 2 files, must be one: quote a pattern such as 'corpus/*.txt', "
+            "and name data to evaluate on with --evaluate");
+  EXPECT_THROW(run_init({"classify", a, b, a, b}), UsageError);
+  EXPECT_THROW(run_init({"seq2seq", a, b, a}), UsageError);
+}
+
+TEST_F(InitTest, RefusesNamesThatAYamlFileCannotHave) {
+  const auto table = folder_.write("t.csv", "text,Priorit\xE4t\na,1\nb,2\nc,1\n");
+  EXPECT_NE(message_of<UserError>([&] {
+              run_init({"classify", table});
+            }).find("iconv -f WINDOWS-1252 -t UTF-8"),
+            std::string::npos);
 }
 
 TEST_F(InitTest, SaysWhatIsMissing) {

@@ -92,6 +92,37 @@ TEST_F(TextGeneratorTest, PrefixIsContinued) {
   EXPECT_EQ(after[0].texts[0].ids, with[0].texts[0].ids);
 }
 
+TEST_F(TextGeneratorTest, ALongPromptLeavesSpaceForThePrefix) {
+  std::string long_prompt;
+  for (int i = 0; i < 60; ++i) {
+    long_prompt += i % 2 == 0 ? "cat " : "dog ";
+  }
+  for (const int64_t beams : {1, 3}) {
+    auto wanted = settings();
+    wanted.config.search.num_beams = beams;
+    TextGenerator generator(*model_, tokenizer_, wanted);
+    const auto found = generator.generate(
+        {{.prompt = "the cat", .prefix = "sat on"}, {.prompt = long_prompt, .prefix = "sat on"}},
+        0);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_TRUE(found[1].was_truncated);
+    EXPECT_EQ(found[0].texts[0].ids,
+              generator.generate({{.prompt = "the cat", .prefix = "sat on"}}, 0)[0].texts[0].ids);
+    EXPECT_THROW(generator.generate({{.prompt = "the", .prefix = long_prompt}}, 0), UserError);
+  }
+}
+
+TEST_F(TextGeneratorTest, NoNewTokensAreAnEmptyText) {
+  for (const int64_t beams : {1, 3}) {
+    auto wanted = settings();
+    wanted.config.max_new_tokens = 0;
+    wanted.config.search.num_beams = beams;
+    const auto found = answers(wanted, {"the cat"});
+    ASSERT_EQ(found[0].texts.size(), 1U);
+    EXPECT_TRUE(found[0].texts[0].ids.empty());
+  }
+}
+
 TEST_F(TextGeneratorTest, LongPromptsAreTruncatedOnTheLeft) {
   std::string long_prompt;
   for (int i = 0; i < 30; ++i) {

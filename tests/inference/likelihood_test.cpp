@@ -67,7 +67,7 @@ TEST_F(LikelihoodTest, ContextsOfAPrefixModelAreBidirectional) {
   model_ = models::make_model(options, 3);
   const auto found = [&] {
     return LikelihoodScorer(*model_, tokenizer_)
-        .score({{"a", "dog"}, {"the cat", " sat on the mat"}})[1]
+        .score({{"a", " dog"}, {"the cat", " sat on the mat"}})[1]
         .log_probability;
   };
   const auto tokens = tokens_of("the cat sat on the mat");
@@ -85,7 +85,11 @@ TEST_F(LikelihoodTest, EmptyContextIsTheStartToken) {
   auto tokens = tokens_of("cat");
   tokens.insert(tokens.begin(), model_->options().bos_id);
   EXPECT_NEAR(scorer.score({{"", "cat"}})[0].log_probability, by_hand(tokens, 1), 1e-5);
-  EXPECT_EQ(scorer.score({{"the", ""}})[0].tokens, 0);
+  EXPECT_EQ(test::message_of<UserError>([&] {
+              scorer.score({{"the cat", ""}});
+            }),
+            "the continuation '' adds no token to its context 'the cat': it needs a text, or a "
+            "delimiter between both");
 }
 
 TEST_F(LikelihoodTest, ResultsDoNotDependOnBatches) {

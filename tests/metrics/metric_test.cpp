@@ -66,6 +66,18 @@ TEST(MetricTable, AnUnknownNameGivesTheNearest) {
       << message;
 }
 
+TEST(MetricTable, SelectsNothingByACount) {
+  for (const auto* name : {"eval_tokens", "eval_threshold", "words"}) {
+    const auto message =
+        test::message_of<UserError>([&] { greater_is_better(name, "train.best_by"); });
+    EXPECT_TRUE(message.starts_with(std::string("train.best_by: '") + name +
+                                    "' is neither better nor worse if it is greater, allowed: "
+                                    "eval_loss, eval_accuracy, "))
+        << message;
+    EXPECT_EQ(message.find("eval_tokens,"), std::string::npos) << message;
+  }
+}
+
 TEST(ClassMetrics, OfTwoClassesThePositiveOneIsScored) {
   auto predictions = predictions_of(2, {0, 1, 1, 1}, {0, 0, 1, 1});
   predictions.probabilities = {{0.9, 0.1}, {0.6, 0.4}, {0.3, 0.7}, {0.2, 0.8}};

@@ -81,7 +81,7 @@ TEST(EarlyExit, ASureSequenceLeavesBehindTheFirstLayer) {
   }
 }
 
-/// Each sequence has the output of the classifier behind its own last layer.
+/// Each sequence has the output of the classifier after its own last layer.
 TEST(EarlyExit, SequencesLeaveBehindDifferentLayers) {
   const auto all = all_logits();
   double before = 5;

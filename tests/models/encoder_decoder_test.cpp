@@ -266,7 +266,7 @@ TEST(EncoderDecoder, LogitsBiasIsFixed) {
   EXPECT_FALSE(make_model(seq2seq_tiny(family_named("t5")), 1)->output_bias().defined());
 }
 
-// feed_forward_proj calls both kinds of GELU behind a gate `gated-gelu`.
+// feed_forward_proj calls both kinds of GELU after a gate `gated-gelu`.
 TEST(EncoderDecoder, T5KeepsItsActivation) {
   using kernels::Activation;
   auto options = seq2seq_tiny(family_named("t5"));

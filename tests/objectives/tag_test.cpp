@@ -74,6 +74,13 @@ TEST(TagScheme, ReadsEveryTagScheme) {
   EXPECT_EQ(iob2.entities({1, -1, 2}).size(), 2U);  // a word without a tag parts two
 }
 
+TEST(TagScheme, NamesTheTagsThatDoNotFitTheOthers) {
+  EXPECT_EQ(metrics::TagScheme({"B-PER", "I-PER", "O", "PER", "B_LOC"}).other_tags(),
+            (Names{"PER", "B_LOC"}));
+  EXPECT_TRUE(metrics::TagScheme({"B-PER", "I-PER", "O"}).other_tags().empty());
+  EXPECT_TRUE(metrics::TagScheme({"NOUN", "VERB"}).other_tags().empty());
+}
+
 TEST(TagScheme, DetectsTagsWithoutEntities) {
   EXPECT_FALSE(metrics::TagScheme(Names{"ADJ", "NOUN"}).marks_entities());
   EXPECT_FALSE(metrics::TagScheme(Names{"B-A", "NOUN"}).marks_entities());

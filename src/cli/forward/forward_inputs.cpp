@@ -84,9 +84,9 @@ void ForwardInputs::read(const models::ModelOptions& options) {
   for (const auto& [name, view] : file.tensors()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       const auto near = did_you_mean(name, names);
-      fail(name.substr(0, 80), str_cat("not an input of ", models::architecture_of(options),
-                                       near.empty() ? "" : ", did you mean " + near + "?",
-                                       near.empty() ? ", allowed is " + join(names) : ""));
+      fail(printable(name), str_cat("not an input of ", models::architecture_of(options),
+                                    near.empty() ? "" : ", did you mean " + near + "?",
+                                    near.empty() ? ", allowed is " + join(names) : ""));
     }
     const auto wanted = takes_numbers(name, options) ? formats::DType::kF32 : formats::DType::kI64;
     if (view.dtype != wanted) {

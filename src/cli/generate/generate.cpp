@@ -64,7 +64,7 @@ formats::Json generate_json_of(const inference::GeneratedText& found, const Line
     json["ids"] = found.ids;
   }
   if (found.is_truncated) {
-    json["is_cut"] = true;
+    json["is_truncated"] = true;
   }
   if (found.alignment) {
     json["alignment"] = json_of_alignment(*found.alignment);
@@ -364,7 +364,8 @@ int run_generate(std::vector<std::string> raw) {
            "Reads JSON lines {\"prompt\": ...} and writes one JSON line for each, in the same "
            "order: {\"prompt\", \"text\", \"score\"}, with --n-best also \"n_best\", a list. The "
            "score is the sum of the token log-probabilities divided by (number of tokens)^(length "
-           "penalty). A text that was truncated at the model's maximum length has \"is_cut\": "
+           "penalty). A text that was truncated at the model's maximum length has "
+           "\"is_truncated\": "
            "true. Defaults come from the model's generation_config.json; without it decoding is "
            "greedy. With the same weights and options, greedy decoding and beam search give the "
            "same tokens as transformers.",

@@ -39,7 +39,7 @@ class Draft {
   using Item = std::vector<std::pair<std::string, std::string>>;  // keys and YAML values
 
   void add_fact(const std::string& fact) { facts_.push_back(fact); }
-  /// Rows and format of a table, behind its path.
+  /// Rows and format of a table, after its path.
   void describe(const std::string& path, const data::TableProfile& table);
 
   /// `init_from:`, or these lines if the model is trained from scratch.

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/string_util.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/init/draft.h"
 #include "models/directory.h"
@@ -13,10 +15,13 @@
 namespace weft::cli {
 namespace {
 
+constexpr int kMostArguments = 1000;  // a pattern that the shell expanded gets a message
+
 struct Task {
   std::string name;  // of its objective
   std::string summary;
   void (*write)(const InitRequest& request, Draft& draft);
+  std::size_t most_paths = 1;
 };
 
 const std::vector<Task>& tasks() {
@@ -25,7 +30,7 @@ const std::vector<Task>& tasks() {
       {"regress", "a number for each text or text pair", init_regress},
       {"tag", "a label for each word (named entities, parts of speech), or sentence of documents",
        init_tag},
-      {"seq2seq", "a target text for each source text: translation, summaries", init_seq2seq},
+      {"seq2seq", "a target text for each source text: translation, summaries", init_seq2seq, 2},
       {"mlm", "pretrain an encoder on running text", init_mlm},
       {"causal", "pretrain a decoder (GPT) on running text", init_causal},
   };
@@ -74,7 +79,7 @@ int run_init(std::vector<std::string> words) {
        .examples = {"weft init classify reviews.csv --from minilm/ > reviews.yaml",
                     "weft init seq2seq train.en train.de > translate.yaml",
                     "weft init mlm 'corpus/*.txt' > pretrain.yaml"}},
-      2, 3);
+      2, kMostArguments);
   arguments
       .value("from", "MODEL",
              "Directory of a pretrained model to fine-tune. Default: a small model is trained from "
@@ -91,6 +96,11 @@ int run_init(std::vector<std::string> words) {
                             .from = arguments.get("from"),
                             .evaluate = arguments.all("evaluate"),
                             .directory = arguments.get("directory", run_directory_for(given[1]))};
+  if (request.paths.size() > task.most_paths) {
+    arguments.fail(str_cat(task.name, ": found ", request.paths.size(),
+                           " files, must be one: quote a pattern such as 'corpus/*.txt', and name "
+                           "data to evaluate on with --evaluate"));
+  }
   check_files(request.paths);
   check_files(request.evaluate);
   if (!request.evaluate.empty() && request.evaluate.size() != request.paths.size()) {
@@ -102,7 +112,13 @@ int run_init(std::vector<std::string> words) {
   }
   Draft draft(request);
   task.write(request, draft);
-  std::cout << draft.text(join(words, " "));
+  const auto text = draft.text(join(words, " "));
+  if (utf8::first_invalid(text)) {
+    throw UserError(str_cat(request.paths.front(),
+                            ": names of columns or classes are not UTF-8, convert the file first: "
+                            "iconv -f WINDOWS-1252 -t UTF-8"));
+  }
+  std::cout << text;
   return 0;
 }
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/string_util.h"
@@ -99,23 +101,53 @@ std::optional<int64_t> low_white(const data::TableProfile& table) {
   return highest < 128 ? std::optional(static_cast<int64_t>(highest)) : std::nullopt;
 }
 
+/// Of some images of a data set: all of them may differ.
+struct ImageSizes {
+  int64_t channels = 1;               // the most
+  int64_t longest = 1;                // median of the longer sides
+  std::pair<int64_t, int64_t> least;  // height and width of the smallest
+  std::pair<int64_t, int64_t> most;   // and of the largest
+};
+
+ImageSizes sample_sizes(const data::ImageSource& images) {
+  constexpr int64_t kMostSamples = 100;
+  const int64_t samples = std::min(images.size(), kMostSamples);
+  ImageSizes sizes;
+  std::vector<int64_t> longest;
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (int64_t i = 0; i < samples; ++i) {
+    const auto image = images.image(i * images.size() / samples);
+    sizes.channels = std::max<int64_t>(sizes.channels, image.channels);
+    longest.push_back(std::max(image.height, image.width));
+    found.emplace_back(image.height, image.width);
+  }
+  std::sort(longest.begin(), longest.end());
+  const auto area = [](const auto& size) { return size.first * size.second; };
+  sizes.longest = longest[longest.size() / 2];
+  sizes.least = std::ranges::min(found, {}, area);
+  sizes.most = std::ranges::max(found, {}, area);
+  return sizes;
+}
+
 void init_images(const InitRequest& request, std::optional<int64_t> white, Draft& draft) {
   const auto& path = request.paths.front();
   const auto images = data::open_images({.path = path, .files = glob_paths(path)}, true);
-  const auto first = images->image(0);
+  const auto sizes = sample_sizes(*images);
   data::ColumnProfile classes;
   for (const auto& label : images->labels()) {
     ++classes.values[label];
   }
-  draft.add_fact(str_cat(path, ": ", counted(images->size(), "image"), ", the first of ",
-                         first.height, " x ", first.width, " pixels"));
+  const auto pixels = [](const auto& size) { return str_cat(size.first, " x ", size.second); };
+  draft.add_fact(str_cat(path, ": ", counted(images->size(), "image"), ", of ", pixels(sizes.least),
+                         sizes.least == sizes.most ? "" : " to " + pixels(sizes.most), " pixels, ",
+                         sizes.channels == 1 ? "grey" : "in colour"));
   draft.add_fact("Classes: " + describe_classes(classes));
-  const auto longest = std::max(first.height, first.width);
+  const auto longest = sizes.longest;
   const int64_t patch = longest <= 64 ? std::max<int64_t>(2, (longest + 7) / 8) : 16;
   const int64_t size = longest <= 64 ? (longest + patch - 1) / patch * patch : 224;
   draft.write_model(str_cat(
       "model: {preset: vit-mini, image_size: ", size, ", patch_size: ", patch, ", num_channels: ",
-      first.channels, "}   # trained from scratch; --from MODEL fine-tunes a pretrained model\n"));
+      sizes.channels, "}   # trained from scratch; --from MODEL fine-tunes a pretrained model\n"));
   Draft::Item item = {{"path", config::yaml_text(path)}};
   if (white) {
     item.emplace_back("max_pixel_value", std::to_string(*white));

@@ -24,9 +24,17 @@ std::string describe_files(const std::string& path) {
                  format_bytes(static_cast<double>(bytes)));
 }
 
+/// The high learning rate of training from scratch would destroy what a pretrained model knows.
+constexpr std::string_view kContinuedPretraining =
+    "train:\n"
+    "  duration: 3 epochs\n"
+    "  optimizer: {lr: 5e-5}   # low, as the model is pretrained\n"
+    "  schedule: {type: linear, warmup: 10%}\n";
+
 void init_running_text(const InitRequest& request,
                        const std::string& from_scratch,
-                       const std::string& rest,
+                       const std::string& objective,
+                       const std::string& training,
                        Draft& draft) {
   const auto& path = request.paths.front();
   draft.add_fact(describe_files(path));
@@ -34,7 +42,8 @@ void init_running_text(const InitRequest& request,
   draft.write_data(
       {{"path", config::yaml_text(path)}},
       "  # evaluate: [{path: held_out.txt}]   # text that is not in the training data\n");
-  draft.write(rest);
+  draft.write(objective);
+  draft.write(draft.is_from_scratch() ? training : std::string(kContinuedPretraining));
 }
 
 }  // namespace
@@ -114,7 +123,7 @@ void init_mlm(const InitRequest& request, Draft& draft) {
   init_running_text(request,
                     "model: {preset: bert-mini}   # 4 layers of 256\n"
                     "tokenizer: {type: wordpiece, vocab_size: 8192}\n",
-                    "objective: {type: mlm}\n"
+                    "objective: {type: mlm}\n",
                     "train:\n"
                     "  duration: 10 epochs\n"
                     "  optimizer: {lr: 1e-3}\n"
@@ -127,7 +136,7 @@ void init_causal(const InitRequest& request, Draft& draft) {
                     "model: {preset: gpt-mini}   # 6 layers of 384\n"
                     "tokenizer: {type: byte_level_bpe, vocab_size: 8192}\n",
                     "  pack: stream\n"
-                    "objective: {type: causal}\n"
+                    "objective: {type: causal}\n",
                     "train:\n"
                     "  duration: 10 epochs\n"
                     "  optimizer: {lr: 1e-3, betas: [0.9, 0.95], weight_decay: 0.1}\n"

@@ -2,11 +2,13 @@
 
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/string_util.h"
 
@@ -73,13 +75,19 @@ std::string table_line(const std::vector<std::string>& cells, formats::TableKind
   return line + "\n";
 }
 
+/// Whether the answer has this column, alone or as a part such as `scores.ham` of `scores`.
+bool has_column(const Json& answer, const std::string& column) {
+  const auto whole = answer.find(column.substr(0, column.find('.')));
+  return answer.contains(column) || (whole != answer.end() && whole->is_object());
+}
+
 /// Row number, columns of the input, answer. The prefix of a column depends on names alone, so that
 /// all rows have the same columns.
 Json joined(int64_t row, const Json& input, const Json& answer) {
   Json line = {{"row", row}};
   for (const auto& [name, value] : input.items()) {
     std::string column = name;
-    while (column == "row" || answer.contains(column) ||
+    while (column == "row" || has_column(answer, column) ||
            (column != name && input.contains(column))) {
       column.insert(0, "input_");
     }
@@ -102,6 +110,12 @@ void flush_output() {
 }
 
 OutputWriter::OutputWriter(const std::string& path) {
+  for (const std::string_view ending : {".gz", ".zst", ".parquet"}) {
+    if (path.ends_with(ending)) {
+      throw UserError(
+          str_cat(path, ": output in ", ending, " files is not supported, omit ", ending));
+    }
+  }
   if (path != "-") {
     file_ = std::make_unique<FileWriter>(path);
   }
@@ -122,11 +136,7 @@ void OutputWriter::commit() {
 }
 
 AnswerWriter::AnswerWriter(const std::string& path)
-    : writer_(path), kind_(formats::table_kind(path)) {
-  if (path.ends_with(".gz")) {
-    throw UserError(path + ": gzipped output is not supported, omit .gz");
-  }
-}
+    : writer_(path), kind_(formats::table_kind(path)) {}
 
 void AnswerWriter::write(const Json& input, const Json& answer) {
   ++rows_;

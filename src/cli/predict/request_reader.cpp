@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,10 +11,10 @@
 
 #include "base/log.h"
 #include "base/string_util.h"
+#include "cli/predict/line_input.h"
 #include "data/images/image_source.h"
 #include "data/rows/labelled_rows.h"
 #include "formats/json.h"
-#include "formats/line_reader.h"
 #include "formats/table_reader.h"
 #include "kernels/parallel.h"
 #include "models/directory.h"
@@ -70,47 +71,6 @@ class TableInput : public InputReader {
   std::vector<std::string> columns_;
   formats::TableReader reader_;
   std::vector<std::optional<std::string>> fields_;
-};
-
-class LineInput : public InputReader {
- public:
-  LineInput(const std::string& path, LineFormat format) : lines_(path), format_(format) {}
-
-  bool next(InputRow& row) override {
-    for (std::string_view line; lines_.next(line);) {
-      if (format_ == LineFormat::kDetected) {
-        format_ = trim(line).starts_with('{') ? LineFormat::kJson : LineFormat::kPlain;
-      }
-      if (format_ == LineFormat::kPlain) {
-        row = {.fields = {{"text", line}}, .location = lines_.location()};
-        return true;
-      }
-      if (!trim(line).empty()) {
-        row = {.fields = parsed_line(line), .location = lines_.location()};
-        return true;
-      }
-      ++blank_;
-    }
-    return false;
-  }
-
-  int64_t blank_lines() const override { return blank_; }
-  bool has_input() const override { return lines_.has_input(); }
-  double fraction_read() const override { return lines_.fraction_read(); }
-
- private:
-  Json parsed_line(std::string_view line) const {
-    if (!trim(line).starts_with('{')) {
-      throw formats::Error(str_cat(lines_.location(),
-                                   ": not a JSON object, as in {\"text\": \"...\"}; lines of plain "
-                                   "text are read with --plain"));
-    }
-    return formats::parse_json(line, lines_.location());
-  }
-
-  formats::LineReader lines_;
-  LineFormat format_;
-  int64_t blank_ = 0;
 };
 
 class TextInput : public InputReader {

@@ -87,7 +87,7 @@ class Scores {
     }
   }
 
-  /// With the details behind the metrics, or the metrics alone.
+  /// With the details after the metrics, or the metrics alone.
   Json json(bool is_whole) const {
     Json result = Json::object();
     if (is_whole) {

@@ -13,6 +13,7 @@
 #include "data/tokenizer_options.h"
 #include "formats/json.h"
 #include "formats/line_reader.h"
+#include "models/config/family_definition.h"
 
 namespace weft::cli {
 
@@ -86,6 +87,17 @@ std::vector<std::string> input_files(const Arguments& arguments) {
   return files;
 }
 
+/// The families that read texts, with their special tokens.
+std::vector<std::pair<std::string_view, data::TokenizerTemplate>> text_styles() {
+  std::vector<std::pair<std::string_view, data::TokenizerTemplate>> styles;
+  for (const auto& [name, family] : models::families()) {
+    if (!family->reads_images) {
+      styles.emplace_back(name, family->style);
+    }
+  }
+  return styles;
+}
+
 void declare_tokenizer_training(Arguments& arguments) {
   arguments.group("Data")
       .value("input", "FILE", "Text files as a glob pattern; may be repeated")
@@ -100,8 +112,8 @@ void declare_tokenizer_training(Arguments& arguments) {
           "word_level")
       .value("vocab-size", "N", "Vocabulary size, including special tokens (default: 30522)")
       .value("style", "STYLE",
-             "Special tokens of: bert (default), distilbert, modernbert, roberta, xlm-roberta, "
-             "xlm, gpt2, qwen2, t5, marian, mbart or ngram")
+             "Special tokens of this model family, a value of model.type such as roberta, gpt2, t5 "
+             "or mbart (default: bert)")
       .value("languages", "CODES",
              "mbart: language codes such as en_XX,de_DE; the first is appended to sources, the "
              "second (if any) to targets (default: en_XX)")
@@ -139,20 +151,7 @@ int run_training(const std::vector<std::string>& raw) {
     throw UsageError("weft tokenizer train: --output DIR is required");
   }
   const auto options = training_options(arguments);
-  const auto style = arguments.choice("style", data::TokenizerTemplate::kBert,
-                                      {{"bert", data::TokenizerTemplate::kBert},
-                                       {"distilbert", data::TokenizerTemplate::kBertNoSegments},
-                                       {"modernbert", data::TokenizerTemplate::kBertNoSegments},
-                                       {"funnel", data::TokenizerTemplate::kFunnel},
-                                       {"roberta", data::TokenizerTemplate::kRoberta},
-                                       {"xlm-roberta", data::TokenizerTemplate::kXlmRoberta},
-                                       {"xlm", data::TokenizerTemplate::kXlm},
-                                       {"gpt2", data::TokenizerTemplate::kGpt2},
-                                       {"qwen2", data::TokenizerTemplate::kQwen2},
-                                       {"t5", data::TokenizerTemplate::kT5},
-                                       {"marian", data::TokenizerTemplate::kEosOnly},
-                                       {"ngram", data::TokenizerTemplate::kBosEos},
-                                       {"mbart", data::TokenizerTemplate::kMbart}});
+  const auto style = arguments.choice("style", data::TokenizerTemplate::kBert, text_styles());
   if (arguments.has("languages") && style != data::TokenizerTemplate::kMbart) {
     throw UsageError("weft tokenizer train: --languages works only with --style mbart");
   }

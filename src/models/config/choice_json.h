@@ -34,7 +34,7 @@ void read_choice_word(const JsonFields& fields,
     for (const auto& choice : choices) {
       allowed.emplace_back(choice.first);
     }
-    fields.fail(key, str_cat("found '", word.substr(0, 80), "', allowed is ", join(allowed)));
+    fields.fail(key, str_cat("found ", quoted_text(word), ", allowed is ", join(allowed)));
   }
   value = found->second;
 }

@@ -17,8 +17,6 @@ using formats::Json;
 
 namespace {
 
-std::string config_quote(std::string_view word) { return "'" + std::string(word) + "'"; }
-
 /// `model_type` of models that no family of transformers has; the family that they are based on,
 /// and their layer types.
 constexpr auto kOwnModelType = "weft";
@@ -46,7 +44,7 @@ void read_type(const JsonFields& fields, ModelOptions& options) {
       known.emplace_back(hf_names.model_type);
     }
   }
-  const auto found = fields.has("model_type") ? config_quote(type) : std::string("nothing");
+  const auto found = fields.has("model_type") ? quoted_text(type) : std::string("nothing");
   fields.fail("model_type", "found " + found + ", allowed is " + join(known));
 }
 
@@ -67,8 +65,7 @@ void read_head(const JsonFields& fields, ModelOptions& options) {
       return;
     }
   }
-  fields.fail("architectures",
-              "found " + config_quote(name.substr(0, 80)) + ", allowed is " + join(allowed));
+  fields.fail("architectures", "found " + quoted_text(name) + ", allowed is " + join(allowed));
 }
 
 std::string_view torch_name(formats::DType dtype) {

@@ -27,10 +27,9 @@ const config::Choices<bool>& loss_weights() {
 }  // namespace
 
 void read_early_exit(Section& model, ModelOptions& options) {
-  auto section =
-      model.section(kEarlyExitKey,
-                    {.help = "Classifiers behind all layers, so that easy texts need fewer of them "
-                             "(classification and regression of texts)."});
+  auto section = model.section(
+      kEarlyExitKey, {.help = "Classifiers after all layers, so that easy texts need fewer of them "
+                              "(classification and regression of texts)."});
   auto& own = options.early_exit;
   std::string type = own ? own->rule.type : kNone;
   section.read_name("type", type, type_names(nn::exit_rules(), {kNone}),

@@ -63,10 +63,11 @@ struct FamilyCapabilities {
   bool has_matrix_products = true;
   bool has_layer_kinds = false;           // layers have one of two types of attention
   bool has_stream_concatenation = false;  // layers are reversible; states are both streams (2 D)
-  std::optional<double> default_lr = {};  // of train.optimizer; nullopt: by the task
-  bool has_class_output = false;          // `model.output` predicts its classes
-  bool requires_text_pairs = false;       // compares two texts
-  bool is_counted = false;                // Model::fit is all of its training: it has no parameters
+  /// Of train.optimizer, with 32 sequences per step, for every task; nullopt: both by the task.
+  std::optional<double> default_lr = {};
+  bool has_class_output = false;     // `model.output` predicts its classes
+  bool requires_text_pairs = false;  // compares two texts
+  bool is_counted = false;           // Model::fit is all of its training: it has no parameters
 };
 
 /// All families, built-in ones first, with their values of `model.type`.

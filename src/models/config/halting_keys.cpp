@@ -72,11 +72,10 @@ void read_halting(Section& model, ModelOptions& options) {
   auto section = model.section(kHaltingKey, {.help = "Tokens that need fewer layers than others."});
   bool halts = types.halting.has_value();
   const config::Choices<bool> types_by_word = {{"none", false}, {"act", true}};
-  section.read_choice(
-      "type", halts, types_by_word,
-      {.help = "act: adaptive computation time (arXiv:1603.08983), as in the "
-               "Universal Transformer (arXiv:1807.03819): behind each layer a token "
-               "halts with a learned probability; `layers` is the most."});
+  section.read_choice("type", halts, types_by_word,
+                      {.help = "act: adaptive computation time (arXiv:1603.08983), as in the "
+                               "Universal Transformer (arXiv:1807.03819): after each layer a token "
+                               "halts with a learned probability; `layers` is the most."});
   auto halting = types.halting.value_or(nn::HaltingOptions());
   if (halts || section.is_documenting()) {
     read_act(section.only_with("type: act"), halting);

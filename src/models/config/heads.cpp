@@ -94,7 +94,7 @@ std::span<const HeadDefinition> head_table() {
        .targets = {"labels"},
        .outputs = {"logits"}},
       {.head = Head::kDistilledImage,
-       .name = "taught_image",
+       .name = "distilled_image",
        .classifies_sequences = true,
        .classifiers = 2,
        .objective = "classify",

@@ -39,10 +39,6 @@ std::pair<const char*, const char*> frequency_factor_keys(bool is_yarn) {
                  : std::pair("low_freq_factor", "high_freq_factor");
 }
 
-std::string stack_json_quote(std::string_view word) {
-  return "'" + std::string(word.substr(0, 80)) + "'";
-}
-
 constexpr double kMost = 1e12;
 
 /// Returns the value with the name `found`; `names`: pairs of names and values. Throws
@@ -59,7 +55,7 @@ auto value_of_name(const JsonFields& fields,
     }
     allowed.emplace_back(name);
   }
-  fields.fail(key, "found " + stack_json_quote(found) + ", allowed is " + join(allowed));
+  fields.fail(key, "found " + quoted_text(found) + ", allowed is " + join(allowed));
 }
 
 }  // namespace

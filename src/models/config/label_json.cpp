@@ -13,8 +13,6 @@ namespace {
 
 constexpr int64_t kMostLabels = 1 << 20;
 
-std::string label_json_quote(std::string_view word) { return "'" + std::string(word) + "'"; }
-
 std::vector<std::string> labels_of(const JsonFields& fields) {
   if (!fields.has("id2label")) {
     int64_t count = 2;
@@ -34,8 +32,7 @@ std::vector<std::string> labels_of(const JsonFields& fields) {
     int64_t id = -1;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size() || !name.is_string()) {
-      fields.fail("id2label", "names must have an index as key, found the key " +
-                                  label_json_quote(key.substr(0, 80)));
+      fields.fail("id2label", "names must have an index as key, found the key " + quoted_text(key));
     }
     names[id] = name.get<std::string>();
   }
@@ -72,7 +69,7 @@ void read_labels(const JsonFields& fields, ModelOptions& options) {
   if (!is_known) {
     fields.fail(
         "problem_type",
-        "found " + label_json_quote(problem.substr(0, 80)) +
+        "found " + quoted_text(problem) +
             ", allowed is regression, single_label_classification, multi_label_classification");
   }
   const bool has_problem = head_of(options).has_problem_type;

@@ -283,7 +283,7 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
                 .range = config::between(1, 4096)});
   section.read("cycle", sharing.cycles,
                {.help = "Repeats these layers in their order, as in a Universal Transformer; else "
-                        "each is repeated by the layers behind it, as in ALBERT."});
+                        "each is repeated by the layers after it, as in ALBERT."});
   section.read("sublayers", sharing.sublayers,
                {.help = "Sub-layers that are shared, by name: `[attention]`; each layer has the "
                         "others for itself. []: whole layers."});
@@ -314,7 +314,8 @@ void read_sharing(Section section, const std::vector<int64_t>& stacks, ModelOpti
     }
   }
   if (options.layer_groups > 0) {
-    section.fail("layers", "has no effect with model.type: albert, which has layer_groups");
+    section.fail("layers", str_cat("has no effect with model.type: ", word_of(options.family),
+                                   ", which has layer_groups"));
   }
   if (has_distinct_layer_types(options)) {
     section.fail("layers", "layers that share their parameters cannot have different types");

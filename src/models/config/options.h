@@ -108,7 +108,6 @@ struct ModelOptions {
   kernels::Activation head_activation = kernels::Activation::kGelu;
   bool is_prefix_lm = false;  // prompt attention is bidirectional (prefix LM)
   double init_cutoff = 0;     // truncates initial values, in standard deviations; 0: no limit
-  double initial_factor = 1;  // T5: scales the initial standard deviations
 
   nn::StochasticDepth stochastic_depth;
   std::optional<EarlyExitOptions> early_exit = {};  // of encoders that classify sequences

@@ -50,7 +50,7 @@ struct LandmarkOptions {
 struct ReformerChunkOptions {
   int64_t length = 64;  // tokens of a chunk
   int64_t before = 1;   // chunks before its own that a token attends to
-  int64_t after = 0;    // and behind
+  int64_t after = 0;    // and after
 
   bool operator==(const ReformerChunkOptions&) const = default;
 };
@@ -134,7 +134,7 @@ struct DecoderOptions {
   bool operator==(const DecoderOptions&) const = default;
 };
 
-/// Classifiers behind all layers (models/early_exit.h).
+/// Classifiers after all layers (models/early_exit.h).
 struct EarlyExitOptions {
   nn::ExitRuleChoice rule;
   bool weights_by_depth = true;  // of the classifiers' losses; else equal

@@ -32,7 +32,7 @@ void read_merge(config::Section section, nn::StreamMerge& merge) {
 std::string obstacle(const ModelOptions& options) {
   const auto& types = options.layer_types;
   if (types.norm_place.value_or(options.norm_placement) == NormPlacement::kPost) {
-    return "needs norm.place pre, sandwich or none: a norm behind the sum cannot be inverted";
+    return "needs norm.place pre, sandwich or none: a norm after the sum cannot be inverted";
   }
   if (options.is_parallel) {
     return "is not possible with parallel sub-layers, which read the same stream";
@@ -62,7 +62,7 @@ std::string obstacle(const ModelOptions& options) {
   return "";
 }
 
-/// Refuses what needs the input of a sub-layer behind it.
+/// Refuses what needs the input of a sub-layer after it.
 void check_replaced_inputs(const config::Section& model, const ModelOptions& options) {
   const auto& residual = options.layer_types.residual;
   if (!residual || nn::keeps_input(residual->make)) {

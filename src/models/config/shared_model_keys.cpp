@@ -310,8 +310,9 @@ class Reader {
                               options_.layer_types);
     }
     section.read("width", options_.width,
-                 {.help = "Intermediate size of the feed-forward layer. Default: 4 * dim if dim is "
-                          "given (1.5 * dim for modernbert).",
+                 {.help = str_cat("Intermediate size of the feed-forward layer. Default: ",
+                                  static_cast<double>(keys_.half_dims_of_width) / 2,
+                                  " * dim if dim is given."),
                   .unit = "features",
                   .range = config::between(1, 1 << 20)});
     require_unchanged(section, "width", &ModelOptions::width);
@@ -346,7 +347,7 @@ class Reader {
     section.read_choice(
         "place", place, those_of(norm_placements(), places),
         {.help = "Position of the normalization: after the residual connection (post), before "
-                 "each sub-layer (pre), before and behind it (sandwich) or nowhere (none). "
+                 "each sub-layer (pre), before and after it (sandwich) or nowhere (none). "
                  "transformers "
                  "has no pre-norm BERT and no post-norm GPT-2."});
     own.reset();

@@ -182,6 +182,9 @@ std::vector<Hypothesis> Beam::results() const {
                       .score = finished.score,
                       .has_ended = finished.has_ended});
   }
+  if (result.empty()) {
+    result.emplace_back();  // no token was allowed
+  }
   return result;
 }
 

@@ -38,7 +38,7 @@ class ModelDecoder : public Decoder {
 
  private:
   void read_sources();
-  /// Logits after the `last` last of the counts[b] new tokens of each sequence b, one behind the
+  /// Logits after the `last` last of the counts[b] new tokens of each sequence b, one after the
   /// other: (B last, V). `prefix_lengths`: nn::ForwardContext.
   at::Tensor step(const std::vector<int64_t>& ids,
                   const std::vector<int64_t>& counts,

@@ -33,7 +33,7 @@ class OutputSelection {
 
   /// Row i is of the prompt of the former row rows[i].
   void reorder(const std::vector<int64_t>& rows);
-  /// Logits of the states of each row, `each` of them one behind the other: (R each, C).
+  /// Logits of the states of each row, `each` of them one after the other: (R each, C).
   at::Tensor logits(const nn::TokenStates& states, int64_t each) const;
 
  private:

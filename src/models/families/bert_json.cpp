@@ -9,10 +9,6 @@ namespace {
 
 using formats::Json;
 
-std::string bert_json_quote(std::string_view word) {
-  return "'" + std::string(word.substr(0, 80)) + "'";
-}
-
 void read_bert_json_sizes(const JsonFields& fields, ModelOptions& options, const JsonKeys& keys) {
   fields.read_size("vocab_size", options.vocabulary, kMostTokens);
   // The config classes with family-specific names accept the common names too.
@@ -85,7 +81,7 @@ void refuse_bert_json_foreign(const JsonFields& fields) {
   fields.read("position_embedding_type", position);
   if (position != "absolute") {
     fields.fail("position_embedding_type",
-                "found " + bert_json_quote(position) + ", allowed is 'absolute'");
+                "found " + quoted_text(position) + ", allowed is 'absolute'");
   }
 }
 

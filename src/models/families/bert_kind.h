@@ -55,7 +55,7 @@ struct WeightNames {
   std::string_view input_convolution_norm = {};
 
   std::string_view layers = "encoder.layer.";  // before the number of the layer
-  std::string_view layer_end = ".";            // and behind it
+  std::string_view layer_end = ".";            // and after it
   std::array<std::string_view, 3> query_key_value = {"attention.self.query", "attention.self.key",
                                                      "attention.self.value"};
   std::string_view fused_query_key_value = {};  // in place of these

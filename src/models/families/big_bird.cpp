@@ -76,8 +76,8 @@ void read_big_bird_json(const JsonFields& fields, ModelOptions& options) {
   std::string type = "block_sparse";
   fields.read("attention_type", type);
   if (type != "block_sparse" && type != "original_full") {
-    fields.fail("attention_type", str_cat("found '", type.substr(0, 80),
-                                          "', allowed are block_sparse and original_full"));
+    fields.fail("attention_type", str_cat("found ", quoted_text(type),
+                                          ", allowed are block_sparse and original_full"));
   }
   options.block_sparse.is_full = type == "original_full";
   fields.read("block_size", options.block_sparse.block, 1, kMostBlock);

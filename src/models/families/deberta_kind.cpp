@@ -35,7 +35,7 @@ std::vector<std::string> position_terms(const JsonFields& fields) {
     }
   } else if (given.is_array()) {
     for (const auto& term : given) {
-      terms.push_back(term.is_string() ? term.get<std::string>() : term.dump().substr(0, 80));
+      terms.push_back(term.is_string() ? term.get<std::string>() : printable(term.dump()));
     }
   } else {
     fields.fail("pos_att_type", "must be a list of 'c2p' and 'p2c'");
@@ -44,7 +44,7 @@ std::vector<std::string> position_terms(const JsonFields& fields) {
   for (const auto& term : terms) {
     if (term != "c2p" && term != "p2c") {
       fields.fail("pos_att_type",
-                  str_cat("found '", term.substr(0, 80), "', allowed are 'c2p' and 'p2c'"));
+                  str_cat("found ", quoted_text(term), ", allowed are 'c2p' and 'p2c'"));
     }
   }
   return terms;
@@ -64,7 +64,7 @@ void refuse_deberta_json(const JsonFields& fields) {
   fields.read("pooler_hidden_act", activation);
   if (activation != "gelu") {
     fields.fail("pooler_hidden_act",
-                str_cat("found '", activation.substr(0, 80), "', must be 'gelu'"));
+                str_cat("found ", quoted_text(activation), ", must be 'gelu'"));
   }
   double dropout = 0;
   fields.read("pooler_dropout", dropout, 0.0, 1.0);

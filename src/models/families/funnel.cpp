@@ -51,7 +51,7 @@ void read_funnel(Section& section, ModelOptions& options, const ModelOptions* ba
   read_blocks(section, own);
   options.layers = encoder_layers(own);
   section.read("num_decoder_layers", own.decoder_layers,
-               {.help = "Layers behind the up-sampled states, of heads that need a state for each "
+               {.help = "Layers after the up-sampled states, of heads that need a state for each "
                         "token.",
                 .unit = "layers",
                 .range = config::between(0, funnel_family::kMostBlockLayers)});

@@ -51,8 +51,8 @@ void read_word(const JsonFields& fields,
   if (found != choices.end()) {
     value = found->second;
   } else if (!word.empty()) {
-    fields.fail(key, str_cat("found '", word.substr(0, 80), "', allowed are ",
-                             choices.front().first, " and ", choices.back().first));
+    fields.fail(key, str_cat("found ", quoted_text(word), ", allowed are ", choices.front().first,
+                             " and ", choices.back().first));
   }
 }
 

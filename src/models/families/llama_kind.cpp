@@ -24,6 +24,7 @@ ModelOptions absent(const JsonKeys& json) {
   options.norm_epsilon = json.norm_epsilon;
   options.bos_id = json.bos_id;
   options.eos_id = json.eos_id;
+  options.rope.theta = json.theta;
   return options;
 }
 
@@ -85,7 +86,7 @@ void read_window(const JsonFields& fields, ModelOptions& options, const JsonKeys
     options.window.first_layer = 28;
     fields.read("max_window_layers", options.window.first_layer, 0, kMostLayers);
   }
-  int64_t window = fields.is_null("sliding_window") ? 0 : 4096;
+  int64_t window = fields.is_null("sliding_window") ? 0 : json.default_window;
   fields.read("sliding_window", window, 1, kMostTokens);
   options.window.size = is_used ? window : 0;
   if (json.has_partial_window) {

@@ -35,6 +35,8 @@ struct JsonKeys {
   double norm_epsilon = 1e-6;
   int64_t bos_id = 1;
   int64_t eos_id = 2;
+  double theta = 10'000;            // of rotary positions
+  int64_t default_window = 4096;    // with has_window; 0: none
   int64_t key_value_heads = 0;      // 0: as many as heads
   bool has_biases = false;          // attention_bias, mlp_bias
   bool has_window = false;          // sliding_window

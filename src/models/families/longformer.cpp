@@ -106,7 +106,7 @@ void read_longformer_json(const JsonFields& fields, ModelOptions& options) {
     const auto number = size.is_number_integer() ? size.get<int64_t>() : 0;
     if (number < 1 || number > kMostWindow) {
       fields.fail("attention_window",
-                  str_cat("found ", size.dump().substr(0, 80),
+                  str_cat("found ", printable(size.dump()),
                           ", allowed are whole numbers from 1 to ", kMostWindow));
     }
     sizes.push_back(number);

@@ -86,6 +86,8 @@ void add_experts(WeightMapBuilder& builder,
 
 constexpr llama_family::JsonKeys kMixtralJson = {.defaults = mixtral_defaults,
                                                  .norm_epsilon = 1e-5,
+                                                 .theta = 1e6,
+                                                 .default_window = 0,
                                                  .key_value_heads = 8,
                                                  .has_window = true,
                                                  .read_more = read_mixtral_json,

@@ -17,10 +17,6 @@ constexpr std::string_view kFull = "full_attention";
 constexpr std::string_view kWindow = "sliding_attention";
 constexpr double kMostTheta = 1e12;
 
-std::string modern_quote(std::string_view word) {
-  return "'" + std::string(word.substr(0, 80)) + "'";
-}
-
 /// Sizes and dropout rates of the published base model.
 ModelOptions modernbert_defaults() {
   ModelOptions options;
@@ -209,7 +205,7 @@ void read_modern_pooling(const JsonFields& fields, ModelOptions& options) {
   fields.read("classifier_pooling", pooling);
   if (pooling != "cls" && pooling != "mean") {
     fields.fail("classifier_pooling",
-                str_cat("found ", modern_quote(pooling), ", allowed is cls, mean"));
+                str_cat("found ", quoted_text(pooling), ", allowed is cls, mean"));
   }
   options.uses_mean_pooling = pooling == "mean";
 }

@@ -141,8 +141,8 @@ void read_ngram_json(const JsonFields& fields, ModelOptions& options) {
   const auto& methods = smoothing_methods();
   if (!ngram.smoothing.empty() &&
       std::ranges::find(methods, ngram.smoothing, &SmoothingMethod::name) == methods.end()) {
-    fields.fail("smoothing", str_cat("found '", ngram.smoothing.substr(0, 80),
-                                     "', which is not a smoothing method"));
+    fields.fail("smoothing", str_cat("found ", quoted_text(ngram.smoothing),
+                                     ", which is not a smoothing method"));
   }
   fields.read("k", ngram.k, 0.0, kMostCount);
   fields.read("discount", ngram.discount, 0.0, 1.0);

@@ -131,7 +131,7 @@ void read_chunks(config::Section& section,
                 .unit = "chunks",
                 .range = config::between(0, reformer_family::kMostNeighbours)});
   section.read(kind + "_num_chunks_after", chunks.after,
-               {.help = "Chunks behind its own that a token attends to as well; none in causal "
+               {.help = "Chunks after its own that a token attends to as well; none in causal "
                         "models.",
                 .unit = "chunks",
                 .range = config::between(0, reformer_family::kMostNeighbours)});
@@ -217,7 +217,7 @@ void read_reformer_keys(config::Section& section, ModelOptions& options, const M
                           .read_feed_forward = read_reformer_feed_forward});
   take_axial_positions(section, options);
   section.read("is_decoder", options.reformer.is_causal,
-               {.help = "A token attends to none behind it, also in models that do not generate."});
+               {.help = "A token attends to no later token, also in models that do not generate."});
 }
 
 Initializer reformer_initializer(const std::string& parameter, const ModelOptions& options) {

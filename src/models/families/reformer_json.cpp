@@ -35,7 +35,7 @@ std::vector<int64_t> read_numbers(const JsonFields& fields, const char* key) {
   for (const auto& each : given.is_array() ? given : Json::array({given})) {
     const auto number = each.is_number_integer() ? each.get<int64_t>() : 0;
     if (number < 1 || number > kMostTokens) {
-      fields.fail(key, str_cat("found ", given.dump().substr(0, 80),
+      fields.fail(key, str_cat("found ", printable(given.dump()),
                                ", must be whole numbers from 1 to ", kMostTokens));
     }
     numbers.push_back(number);
@@ -51,8 +51,8 @@ void read_json_layers(const JsonFields& fields, ModelOptions& options) {
   hashed.clear();
   for (const auto& each : fields.at("attn_layers")) {
     if (each != kLocal && each != kHashed) {
-      fields.fail("attn_layers", str_cat("found ", each.dump().substr(0, 80),
-                                         ", allowed are \"local\" and \"lsh\""));
+      fields.fail("attn_layers",
+                  str_cat("found ", printable(each.dump()), ", allowed are \"local\" and \"lsh\""));
     }
     hashed.push_back(each == kHashed);
   }

@@ -204,7 +204,7 @@ void read_vision_json(const JsonFields& fields, ModelOptions& options) {
   std::string activation = "tanh";
   fields.read("pooler_act", activation);
   if (head.is_bare && activation != "tanh") {
-    fields.fail("pooler_act", "found '" + activation.substr(0, 80) + "', allowed is 'tanh'");
+    fields.fail("pooler_act", "found " + quoted_text(activation) + ", allowed is 'tanh'");
   }
   options.length = vision.grid() * vision.grid() + 2;
 }

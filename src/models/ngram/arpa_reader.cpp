@@ -62,7 +62,7 @@ class ArpaReader {
  private:
   [[noreturn]] void fail(const std::string& allowed) const {
     throw formats::Error(
-        str_cat(reader_.location(), ": found '", printable(line_.substr(0, 80)), "', ", allowed));
+        str_cat(reader_.location(), ": found ", quoted_text(line_), ", ", allowed));
   }
 
   /// The next line that is not empty; false at the end.

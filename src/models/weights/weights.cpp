@@ -104,8 +104,8 @@ void SafetensorsShards::open_shards(const std::string& directory, const std::str
     if (name.empty() || name.find('/') != std::string::npos || !name.ends_with(".safetensors")) {
       throw formats::Error(
           index +
-          ": weight_map: must be the name of a .safetensors file in the same directory, found '" +
-          name.substr(0, 80) + "'");
+          ": weight_map: must be the name of a .safetensors file in the same directory, found " +
+          quoted_text(name));
     }
     files.insert(name);
   }
@@ -114,8 +114,8 @@ void SafetensorsShards::open_shards(const std::string& directory, const std::str
   }
   for (const auto& [tensor, file] : map->items()) {
     if (find(tensor) == nullptr) {
-      throw formats::Error(index + ": weight_map: " + file.get<std::string>() + " has no tensor '" +
-                           tensor.substr(0, 80) + "'");
+      throw formats::Error(index + ": weight_map: " + file.get<std::string>() + " has no tensor " +
+                           quoted_text(tensor));
     }
   }
 }
@@ -123,7 +123,7 @@ void SafetensorsShards::open_shards(const std::string& directory, const std::str
 void SafetensorsShards::add(formats::SafetensorsFile file) {
   for (const auto& [name, view] : file.tensors()) {
     if (!shard_of_.emplace(name, files_.size()).second) {
-      throw formats::Error(file.path() + ": tensor '" + name.substr(0, 80) + "' is in two files");
+      throw formats::Error(file.path() + ": tensor " + quoted_text(name) + " is in two files");
     }
   }
   files_.push_back(std::move(file));

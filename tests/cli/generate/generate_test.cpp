@@ -98,7 +98,7 @@ TEST_F(Generate, TextsTruncatedAtTheModelLengthAreReported) {
   ASSERT_EQ(done.status, 0) << done.err;
   const auto found = test::json_lines<OrderedJson>(done.out);
   for (const auto& line : found) {
-    EXPECT_EQ(line["is_cut"], true);
+    EXPECT_EQ(line["is_truncated"], true);
     EXPECT_LE(line["ids"].size(), 64U);
   }
   EXPECT_NE(done.err.find("3 texts were truncated at the model's maximum length of 64 tokens ("),
@@ -110,7 +110,7 @@ TEST_F(Generate, TextsTruncatedAtTheModelLengthAreReported) {
   EXPECT_NE(streamed.err.find("1 text was truncated"), std::string::npos) << streamed.err;
   const auto whole = weft({"--max-new", "9"}, kLines);
   EXPECT_EQ(whole.err.find("truncated"), std::string::npos) << whole.err;
-  EXPECT_FALSE(test::json_lines<OrderedJson>(whole.out)[0].contains("is_cut"));
+  EXPECT_FALSE(test::json_lines<OrderedJson>(whole.out)[0].contains("is_truncated"));
 }
 
 TEST_F(Generate, SamplingRepeatsBySeed) {

@@ -57,6 +57,12 @@ TEST(Embed, ReadsJsonLinesUnlessTheyArePlain) {
   ASSERT_EQ(found.size(), 2U);
   expect_near_json(found[0]["embedding"], expected()["whole"][1]);
   expect_near_json(found[1]["embedding"], expected()["whole"][2]);
+  const auto after_blank = test::weft({"embed", kEmbedModel}, "\n  \n" + input);
+  EXPECT_EQ(after_blank.out, done.out);
+  EXPECT_NE(after_blank.err.find("2 blank"), std::string::npos) << after_blank.err;
+  const auto words = test::weft({"embed", kEmbedModel}, "\ndog\n\n");
+  EXPECT_EQ(words.out, test::weft({"embed", kEmbedModel, "--plain"}, "\ndog\n\n").out);
+  EXPECT_EQ(test::json_lines<nlohmann::json>(words.out).size(), 3U);
   const auto plain = test::weft({"embed", kEmbedModel, "--plain"}, input);
   EXPECT_NE(plain.out, done.out);
   const auto broken = test::weft({"embed", kEmbedModel}, "{\"text\": \"dog\"}\n{\"txt\": 1}\n");

@@ -57,8 +57,25 @@ TEST(AnswerWriter, QuotesInTablesAreDoubled) {
   writer.commit();
   EXPECT_EQ(test::contents(work / "a.csv"),
             "row,text,labels\n1,\"say \"\"hi\"\"\nnow\",\"[\"\"a\"\",\"\"b\"\"]\"\n");
-  EXPECT_NE(test::message_of<UserError>([&] { AnswerWriter(work / "a.csv.gz"); }).find("omit .gz"),
-            std::string::npos);
+  for (const std::string ending : {".gz", ".zst", ".parquet"}) {
+    EXPECT_NE(test::message_of<UserError>([&] {
+                AnswerWriter(work / "a.csv" + ending);
+              }).find("omit " + ending),
+              std::string::npos);
+    EXPECT_THROW(OutputWriter(work / "a.jsonl" + ending), UserError);
+  }
+}
+
+// Scores of an earlier model must not stand in the place of those of this one.
+TEST(AnswerWriter, KeepsTheAnswersInItsInput) {
+  const test::TemporaryDirectory work;
+  AnswerWriter writer(work / "a.csv");
+  writer.write({{"text", "hi"}, {"scores.ham", "0.9"}, {"scores", "old"}},
+               {{"label", "ham"}, {"scores", {{"ham", 0.25}, {"spam", 0.75}}}});
+  writer.commit();
+  EXPECT_EQ(test::contents(work / "a.csv"),
+            "row,text,input_scores.ham,input_scores,label,scores.ham,scores.spam\n"
+            "1,hi,0.9,old,ham,0.25,0.75\n");
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(BagOfWords, SpecialTokensAreNotWordsAndSeparateNeighbours) {
   EXPECT_EQ(rows[4], 6);
   EXPECT_GE(rows[5], options.vocabulary);
   EXPECT_LT(rows[5], bag_rows(options));
-  EXPECT_EQ((Rows{rows[8], rows[9]}), (Rows{7, kNone}));  // behind the separator
+  EXPECT_EQ((Rows{rows[8], rows[9]}), (Rows{7, kNone}));  // after the separator
 }
 
 TEST(BagOfWords, ResultsDoNotDependOnOtherSequencesInTheBatch) {
