@@ -66,9 +66,8 @@ std::optional<int64_t> read_threads(const Arguments& arguments) {
 }
 
 void declare_batch_tokens(Arguments& arguments) {
-  arguments.value(
-      "batch-tokens", "N",
-      "Tokens per batch (default: 512 on a CPU, 4096 on a GPU); does not change results");
+  arguments.value("batch-tokens", "N",
+                  "Tokens per batch (default: 512; on a GPU: 4096); does not change results");
 }
 
 std::optional<int64_t> read_batch_tokens(const Arguments& arguments) {

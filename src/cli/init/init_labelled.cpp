@@ -115,6 +115,8 @@ ImageSizes sample_sizes(const data::ImageSource& images) {
   ImageSizes sizes;
   std::vector<int64_t> longest;
   std::vector<std::pair<int64_t, int64_t>> found;
+  longest.reserve(static_cast<std::size_t>(samples));
+  found.reserve(static_cast<std::size_t>(samples));
   for (int64_t i = 0; i < samples; ++i) {
     const auto image = images.image(i * images.size() / samples);
     sizes.channels = std::max<int64_t>(sizes.channels, image.channels);

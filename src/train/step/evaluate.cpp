@@ -134,6 +134,7 @@ std::unique_ptr<objectives::Evaluation> run_evaluation(const objectives::Objecti
   std::vector<data::Batch> own;
   std::vector<data::Batch> of_another_rank;
   int64_t index = 0;
+  log::set_progress("evaluating", 0);
   while (auto step = loader.next()) {
     if (is_undivided || index++ % parts == group.rank()) {
       std::move(step->micro_batches.begin(), step->micro_batches.end(), std::back_inserter(own));
