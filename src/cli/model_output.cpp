@@ -154,8 +154,9 @@ void write_directory(const std::string& output,
                      const std::function<void(const std::string& working)>& fill) {
   auto target = fs::path(output).lexically_normal();
   target = target.has_filename() ? target : target.parent_path();
-  // The name is that of this process alone: what somebody else has there stays.
+  // A name that nobody else uses, but for an earlier process of the same number that was killed.
   const auto working = str_cat(target.string(), ".tmp-", ::getpid());
+  remove_tree(working);
   make_directories(working);
   try {
     fill(working);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -137,7 +138,16 @@ class JsonReader : public RowReader {
   }
 
   const std::vector<std::string>& columns() const override { return columns_; }
-  void select_columns(const std::vector<std::string>& wanted) override { wanted_ = wanted; }
+  void select_columns(const std::vector<std::string>& wanted) override {
+    wanted_ = wanted;
+    repeated_.clear();
+    std::map<std::string_view, std::size_t> indices;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (const auto [found, is_new] = indices.emplace(wanted[i], i); !is_new) {
+        repeated_.emplace_back(i, found->second);
+      }
+    }
+  }
   void allow_lists(const std::vector<std::string>& wanted) override { lists_ = wanted; }
 
   bool next(Fields& fields) override {
@@ -151,12 +161,8 @@ class JsonReader : public RowReader {
     }
     fields.assign(wanted_.size(), std::nullopt);
     ObjectReader(line, path_, lines_.number(), wanted_, lists_, &fields).walk();
-    for (std::size_t i = 1; i < wanted_.size(); ++i) {  // a column may be wanted twice
-      const auto end = wanted_.begin() + static_cast<std::ptrdiff_t>(i);
-      const auto first = std::find(wanted_.begin(), end, wanted_[i]);
-      if (first != end) {
-        fields[i] = fields[static_cast<std::size_t>(first - wanted_.begin())];
-      }
+    for (const auto& [repeated, first] : repeated_) {
+      fields[repeated] = fields[first];
     }
     return true;
   }
@@ -181,6 +187,7 @@ class JsonReader : public RowReader {
   std::optional<std::string> first_;  // the line that defined the columns, until `next` uses it
   std::vector<std::string> columns_;
   std::vector<std::string> wanted_;
+  std::vector<std::pair<std::size_t, std::size_t>> repeated_;  // wanted again, and where first
   std::vector<std::string> lists_;
   int64_t blank_lines_ = 0;
 };

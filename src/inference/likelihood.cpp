@@ -173,9 +173,6 @@ void LikelihoodScorer::add(std::size_t item,
                            data::Example window,
                            std::span<const int64_t> targets,
                            Pending& pending) const {
-  if (targets.empty()) {
-    return;
-  }
   for (const auto target : targets) {
     window.target_positions.push_back(window.tokens() - 1);
     window.targets.push_back(target);

@@ -79,7 +79,8 @@ class LikelihoodScorer {
                    int64_t before,
                    const models::Tokens& tokens,
                    Pending& pending) const;
-  /// `window`: without targets; these follow its ids, and all but the last are read as well.
+  /// `window`: without its targets, one or more; they follow its ids, and all but the last are read
+  /// as well.
   void add(std::size_t item,
            data::Example window,
            std::span<const int64_t> targets,

@@ -97,9 +97,10 @@ int run_init(std::vector<std::string> words) {
                             .evaluate = arguments.all("evaluate"),
                             .directory = arguments.get("directory", run_directory_for(given[1]))};
   if (request.paths.size() > task.most_paths) {
-    arguments.fail(str_cat(task.name, ": found ", request.paths.size(),
-                           " files, must be one: quote a pattern such as 'corpus/*.txt', and name "
-                           "data to evaluate on with --evaluate"));
+    arguments.fail(str_cat(task.name, ": found ", request.paths.size(), " files, must be ",
+                           task.most_paths == 1 ? "one" : "two at most",
+                           ": quote a pattern such as 'corpus/*.txt', and name data to evaluate on "
+                           "with --evaluate"));
   }
   check_files(request.paths);
   check_files(request.evaluate);

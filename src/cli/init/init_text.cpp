@@ -33,8 +33,8 @@ constexpr std::string_view kContinuedPretraining =
 
 void init_running_text(const InitRequest& request,
                        const std::string& from_scratch,
-                       const std::string& objective,
-                       const std::string& training,
+                       std::string_view objective,
+                       std::string_view training,
                        Draft& draft) {
   const auto& path = request.paths.front();
   draft.add_fact(describe_files(path));
@@ -43,7 +43,7 @@ void init_running_text(const InitRequest& request,
       {{"path", config::yaml_text(path)}},
       "  # evaluate: [{path: held_out.txt}]   # text that is not in the training data\n");
   draft.write(objective);
-  draft.write(draft.is_from_scratch() ? training : std::string(kContinuedPretraining));
+  draft.write(draft.is_from_scratch() ? training : kContinuedPretraining);
 }
 
 }  // namespace

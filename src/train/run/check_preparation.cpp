@@ -216,7 +216,7 @@ models::ModelOptions options_of_run(const RunConfig& config) {
 
 bool has_metric_of_evaluation(const RunConfig& config) {
   const auto& metric = config.train.metric_for_best_model;
-  return metric && !metric->starts_with("test_") &&
+  return metric && !selects_by_tests(config.train) &&
          !config.objective->teacher_options(config.model);
 }
 
@@ -229,7 +229,7 @@ void check_preparation(const config::Section& root, const RunConfig& config) {
   }
   const auto& metric = config.train.metric_for_best_model;
   const bool is_train_valid = root.is_valid("train");
-  if (is_train_valid && metric && !metric->starts_with("test_")) {
+  if (is_train_valid && metric && !selects_by_tests(config.train)) {
     check_part(root, "train.best_by",
                [&] { metrics::greater_is_better(*metric, "train.best_by"); });
   }

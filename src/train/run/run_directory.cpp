@@ -121,8 +121,9 @@ std::vector<std::string> RunDirectory::names_to_clear() const {
 }
 
 void RunDirectory::reject_inputs(const std::string& resolved) const {
+  const auto names = names_to_clear();
   for (const auto& [key, value] : config_values(resolved)) {
-    if (key != "run.directory" && would_clear(value)) {
+    if (key != "run.directory" && leads_to(value, names)) {
       throw UserError(str_cat(key, ": ", value, " belongs to the earlier run in ", path_,
                               ", which --resume never would delete; choose another --output"));
     }
@@ -130,7 +131,10 @@ void RunDirectory::reject_inputs(const std::string& resolved) const {
 }
 
 bool RunDirectory::would_clear(const std::string& path) const {
-  const auto names = names_to_clear();
+  return leads_to(path, names_to_clear());
+}
+
+bool RunDirectory::leads_to(const std::string& path, const std::vector<std::string>& names) const {
   std::error_code ignored;
   const auto relative = fs::relative(path, path_, ignored);  // resolves symbolic links
   if (names.empty() || relative.empty()) {

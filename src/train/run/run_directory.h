@@ -57,6 +57,8 @@ class RunDirectory {
 
  private:
   std::vector<std::string> names_to_clear() const;
+  /// Whether the path leads to one of these names, or to this directory.
+  bool leads_to(const std::string& path, const std::vector<std::string>& names) const;
 
   std::string path_;
   RunAccess access_;

@@ -17,6 +17,7 @@
 #include "train/optimizer/freeze.h"
 #include "train/optimizer/layer_wise_lr_decay.h"
 #include "train/run/run_config.h"
+#include "train/step/evaluation_driver.h"
 
 namespace weft::train {
 
@@ -167,7 +168,7 @@ void check_languages(const Section& data,
 /// A sweep may be ranked by a metric of its test files.
 void reject_unused_metric_for_best_model(const Section& train, const RunConfig& config) {
   const auto& metric_for_best_model = config.train.metric_for_best_model;
-  if (!metric_for_best_model || metric_for_best_model->starts_with("test_")) {
+  if (!metric_for_best_model || selects_by_tests(config.train)) {
     return;
   }
   if (!config.train.evaluate_every) {

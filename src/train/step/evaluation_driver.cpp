@@ -19,10 +19,14 @@ std::string metric_for_best_model(const TrainOptions& options,
   return options.metric_for_best_model.value_or(objective.metric_for_best_model());
 }
 
-void reject_test_metric(const TrainOptions& options) {
+bool selects_by_tests(const TrainOptions& options) {
   const auto& metric = options.metric_for_best_model;
-  if (metric && metric->starts_with("test_")) {
-    throw UserError(str_cat("train.best_by: ", *metric,
+  return metric && metric->starts_with("test_");
+}
+
+void reject_test_metric(const TrainOptions& options) {
+  if (selects_by_tests(options)) {
+    throw UserError(str_cat("train.best_by: ", *options.metric_for_best_model,
                             " is a metric of several runs with --test (--seeds, --folds or a "
                             "grid); a single run selects by a metric of data.evaluate, eval_..."));
   }

@@ -20,6 +20,9 @@ namespace weft::train {
 std::string metric_for_best_model(const TrainOptions& options,
                                   const objectives::Objective& objective);
 
+/// Whether that is a metric of test files, `test_...`, by which only several runs can be ranked.
+bool selects_by_tests(const TrainOptions& options);
+
 /// Throws UserError if a single run is to select by a metric of test files, `test_...`.
 void reject_test_metric(const TrainOptions& options);
 

@@ -68,6 +68,15 @@ std::shared_ptr<const data::Tokenizer> train_tokenizer(const RunConfig& config) 
   return tokenizer;
 }
 
+/// The directory that the model comes from: the checkpoint or init_from; nullopt: it is new.
+std::optional<std::string> initial_directory(const RunConfig& config,
+                                             const std::optional<std::string>& checkpoint) {
+  if (checkpoint || !config.init_from) {
+    return checkpoint;
+  }
+  return models::model_directory(*config.init_from);
+}
+
 std::shared_ptr<const data::Tokenizer> tokenizer_of_model(const RunConfig& config) {
   auto tokenizer = data::load_tokenizer(models::model_directory(*config.init_from));
   if (config.tokenizer.file) {
@@ -97,13 +106,14 @@ models::LoadedModel make_model(const RunConfig& config,
                                const models::ModelOptions& options,
                                const std::optional<std::string>& checkpoint) {
   const auto seed = static_cast<uint64_t>(config.run.seed);
-  if (!checkpoint && !config.init_from) {
+  const auto initial = initial_directory(config, checkpoint);
+  if (!initial) {
     return {.model = models::make_model(options, seed),
             .missing_keys = {},
             .unexpected_keys = {},
             .loaded_tensors = {}};
   }
-  const auto directory = checkpoint ? *checkpoint : models::model_directory(*config.init_from);
+  const auto& directory = *initial;
   const auto new_parts =
       checkpoint ? std::set<models::Part>() : parts_for_other_classes(config.model, options);
   auto loaded = models::load_model(directory, options, seed, new_parts);
@@ -129,9 +139,7 @@ void prepare_generator(const RunConfig& config,
   if (!wanted) {
     return;
   }
-  const auto directory = checkpoint         ? *checkpoint
-                         : config.init_from ? models::model_directory(*config.init_from)
-                                            : std::string();
+  const auto directory = initial_directory(config, checkpoint).value_or("");
   const bool is_stored = checkpoint || (config.init_from && models::has_generator(directory));
   if (is_stored) {
     models::load_generator(model, directory, config.objective->embedding_sharing());
@@ -150,9 +158,8 @@ std::shared_ptr<const data::Tokenizer> prepare_image_tokenizer(
     const RunConfig& config, const std::optional<std::string>& checkpoint) {
   const auto& vision = config.model.vision;
   std::optional<data::ImagePreprocessorConfig> base;
-  if (checkpoint || config.init_from) {
-    base = data::read_preprocessor_config(
-        checkpoint ? *checkpoint : models::model_directory(*config.init_from), vision.channels);
+  if (const auto initial = initial_directory(config, checkpoint)) {
+    base = data::read_preprocessor_config(*initial, vision.channels);
   }
   return data::make_image_processor(data::make_preprocessor_config(
       config.data.images, base, {vision.image_size, vision.grid(), vision.channels}));
@@ -316,9 +323,8 @@ RunComponents prepare_run(const RunConfig& whole_config,
   }
   const auto loaded = make_model(config, options, checkpoint);
   components.model = loaded.model;
-  if (checkpoint || config.init_from) {
-    components.generation_config = models::read_generation_text(
-        checkpoint ? *checkpoint : models::model_directory(*config.init_from));
+  if (const auto initial = initial_directory(config, checkpoint)) {
+    components.generation_config = models::read_generation_text(*initial);
   }
   if (!models::is_known_to_transformers(components.model->options())) {
     log::info(

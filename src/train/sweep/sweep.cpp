@@ -59,19 +59,12 @@ std::string name_of_run(const SweepRequest& request, const PlannedRun& run) {
   return join(words, "/");
 }
 
-/// Whether the runs are ranked by a metric of the sweep's test files, which single runs do not
-/// have.
-bool is_ranked_by_tests(const RunConfig& config) {
-  const auto& metric = config.train.metric_for_best_model;
-  return metric && metric->starts_with("test_");
-}
-
 /// Overrides that turn the config into this run.
 std::vector<std::string> overrides_of(const SweepRequest& request,
                                       const PlannedRun& run,
                                       const RunConfig& base) {
   std::vector<std::string> result = {"grid=null"};
-  if (is_ranked_by_tests(base)) {
+  if (selects_by_tests(base.train)) {
     result.emplace_back("train.best_by=null");
   }
   for (const auto& [key, value] : run.setting) {
@@ -238,7 +231,7 @@ MetricSummary summarize_metric(std::vector<double> values) {
 
 std::vector<PlannedRun> plan_sweep(const SweepRequest& request) {
   const auto base = read_sweep_base(request);
-  if (is_ranked_by_tests(base) && request.tests.empty()) {
+  if (selects_by_tests(base.train) && request.tests.empty()) {
     throw UserError(str_cat("train.best_by: ", *base.train.metric_for_best_model,
                             " needs test files, add --test FILE"));
   }
