@@ -161,8 +161,8 @@ class JsonReader : public RowReader {
     }
     fields.assign(wanted_.size(), std::nullopt);
     ObjectReader(line, path_, lines_.number(), wanted_, lists_, &fields).walk();
-    for (const auto& [repeated, first] : repeated_) {
-      fields[repeated] = fields[first];
+    for (const auto& [again, original] : repeated_) {
+      fields[again] = fields[original];
     }
     return true;
   }
